@@ -48,6 +48,17 @@ void add_seed_option(CLI::App& command, std::optional<std::uint64_t>& seed) {
       "Seed instead of the file's");
 }
 
+void add_override_options(CLI::App& command, std::vector<std::string>& overrides) {
+  command.add_option("--set", overrides, "PATH=VALUE in the workflow, such as params.steps=100")
+      ->allow_extra_args(false);
+  command.add_option_function<std::uint64_t>(
+      "--split-seed",
+      [&overrides](std::uint64_t seed) {
+        overrides.push_back("dataset.synthesize.split_seed=" + std::to_string(seed));
+      },
+      "Which tasks of `dataset: {synthesize: {…}}` are held out, instead of the file's");
+}
+
 std::vector<fs::path> runs_newest_first(const fs::path& results) {
   std::vector<std::pair<fs::file_time_type, fs::path>> runs;
   for (const fs::path& folder : folder_entries(results)) {

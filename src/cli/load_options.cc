@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernelbench_tasks.h"
+#include "synthesised_tasks.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/model/folder.h"
 #include "warpsmith/python/chat.h"
@@ -40,6 +41,7 @@ std::filesystem::path kernelbench_folder(const std::filesystem::path& checkout,
 
 workflow::LoadOptions with_folders(workflow::LoadOptions options) {
   options.kernelbench = kernelbench_folder;
+  options.synthesize = synthesised_tasks;
   options.pretrained = look_at_model;
   return options;
 }

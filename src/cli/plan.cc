@@ -221,8 +221,7 @@ void add_plan(CLI::App& app, CommandContext& context) {
                                   "warpsmith plan workflows/quickstart.yaml --set params.sft_steps=600",
                                   [options, &context] { return plan_command(*options, context); });
   command->add_option("FILE", options->file, "Workflow file")->required();
-  command->add_option("--set", options->overrides, "PATH=VALUE in the workflow, such as params.steps=100")
-      ->allow_extra_args(false);
+  add_override_options(*command, options->overrides);
   add_seed_option(*command, options->seed);
   command->add_option("--run-dir", options->run,
                       "Folder of the run that would go on (default: results/<name>)");

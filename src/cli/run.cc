@@ -364,8 +364,7 @@ void add_run(CLI::App& app, CommandContext& context) {
                     return run_workflow(*options, context);
                   });
   command->add_option("FILE", options->file, "Workflow file")->required();
-  command->add_option("--set", options->overrides, "PATH=VALUE in the workflow, such as params.steps=100")
-      ->allow_extra_args(false);
+  add_override_options(*command, options->overrides);
   add_seed_option(*command, options->seed);
   command->add_flag("--new", options->fresh, "Make another run instead of going on with the last");
   command->add_option("--run-dir", options->run_dir,

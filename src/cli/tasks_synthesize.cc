@@ -5,18 +5,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <map>
 #include <memory>
 
 #include "print.h"
 #include "warpsmith/base/error.h"
-#include "warpsmith/base/files.h"
 #include "warpsmith/base/paths.h"
-#include "warpsmith/synthesis/programs.h"
-#include "warpsmith/synthesis/synthesize.h"
-#include "warpsmith/synthesis/task_text.h"
-#include "warpsmith/task/task.h"
+#include "warpsmith/synthesis/write.h"
 
 namespace warpsmith::cli {
 
@@ -36,90 +31,25 @@ void check_target(const fs::path& into) {
     throw Error("--into: " + into.string() + " is there already, and not empty", kExitUsage);
 }
 
-void write_task(const Options& options, const synthesis::Synthesised& one, std::size_t number) {
-  if (options.form == "kernelbench") {
-    const fs::path level =
-        fs::path(options.into) / "KernelBench" / fmt::format("level{}", one.chain.names().size() > 1 ? 2 : 1);
-    make_folders(level);
-    write_file_atomic(level / fmt::format("{}_{}.py", number, one.id),
-                      synthesis::kernelbench_module(one.chain));
-    return;
-  }
-  const fs::path folder = fs::path(options.into) / one.id;
-  const std::string origin =
-      fmt::format("synthesised (seed {}, split seed {})", options.settings.seed, options.settings.split_seed);
-  make_folders(folder);
-  write_file_atomic(folder / "task.yaml", synthesis::task_file(one.chain, {one.id, one.split, origin}));
-  if (!options.programs) return;
-  make_folders(folder / "candidates/ok");
-  for (const synthesis::Program& program : synthesis::programs_of(one.chain))
-    write_file_atomic(folder / "candidates/ok" / (program.name + ".cu"), program.source);
-}
-
-// Parts of tasks that people have written, by the grammar's names and sorted.
-std::vector<std::string> in_the_grammars_words(const std::vector<std::string>& ops) {
-  static const std::map<std::string, std::vector<std::string>> kWords = {
-      {"row_mean", {"row_mean"}},           {"layer_norm", {"standardize", "weight", "bias"}},
-      {"rms_norm", {"rms_norm", "weight"}}, {"softmax", {"row_softmax"}},
-      {"cumsum", {"row_cumsum"}},           {"gather", {"gather_rows"}}};
-  std::vector<std::string> out;
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    if (ops[i] == "row_mean" && i + 1 < ops.size() && ops[i + 1] == "center")
-      continue;  // center has its mean
-    if (const auto it = kWords.find(ops[i]); it != kWords.end())
-      out.insert(out.end(), it->second.begin(), it->second.end());
-    else
-      out.push_back(ops[i]);
-  }
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
-// Tasks of somebody's, by which what was learned is to be judged: none like them is made.
-void leave_out(const std::string& folder, synthesis::Settings& settings) {
-  Diagnostics mistakes;
-  for (const task::Task& task : task::load_tasks(folder, mistakes)) {
-    settings.without.insert(in_the_grammars_words(task.ops));
-    settings.without_references.insert(synthesis::normal_form_of_reference(task.reference));
-  }
-  if (!mistakes.empty()) throw InvalidInput(std::move(mistakes));
-}
-
 int synthesize_tasks(const Options& options, CommandContext& context) {
   if (options.form != "task" && options.form != "kernelbench")
     throw Error("--form: task or kernelbench", kExitUsage);
   if (options.into.empty()) throw Error("--into: name a folder", kExitUsage);
   check_target(options.into);
   synthesis::Settings settings = options.settings;
-  for (const std::string& folder : options.without) leave_out(folder, settings);
+  for (const std::string& folder : options.without) synthesis::leave_out(folder, settings);
   const synthesis::Synthesis made = synthesis::synthesize(settings);
-  std::map<std::string, int> splits;
-  Json list = Json::array();
-  for (std::size_t i = 0; i < made.tasks.size(); ++i) {
-    const synthesis::Synthesised& one = made.tasks[i];
-    write_task(options, one, i + 1);
-    ++splits[one.split];
-    list.push_back({{"task", one.id}, {"split", one.split}, {"ops", one.chain.names()}});
-  }
-  const synthesis::Dropped& dropped = made.dropped;
-  const Json summary = {{"schema", "warpsmith.synthesis/1"},
-                        {"seed", options.settings.seed},
-                        {"split_seed", options.settings.split_seed},
-                        {"longest", options.settings.longest},
-                        {"operators_out", made.operators_out},
-                        {"pairs_out", made.pairs_out},
-                        {"dropped",
-                         {{"known", dropped.known},
-                          {"duplicate", dropped.duplicate},
-                          {"degenerate", dropped.degenerate},
-                          {"redundant", dropped.redundant},
-                          {"without_gain", dropped.without_gain}}},
-                        {"tasks", std::move(list)}};
-  write_file_atomic(fs::path(options.into) / "synthesis.json", summary.dump(2) + "\n");
+  const bool modules = options.form == "kernelbench";
+  synthesis::write_tasks(made, settings, options.into,
+                         modules ? synthesis::TaskForm::kKernelBench : synthesis::TaskForm::kTask,
+                         options.programs);
   if (context.json) {
-    print_json(context, summary);
+    print_json(context, synthesis::summary_of(made, settings));
     return kExitOk;
   }
+  std::map<std::string, int> splits;
+  for (const synthesis::Synthesised& one : made.tasks) ++splits[one.split];
+  const synthesis::Dropped& dropped = made.dropped;
   std::string text;
   for (const auto& [split, count] : splits) text += fmt::format("{:<22} {} tasks\n", split, count);
   text += fmt::format("held out: operators {}; {} pairs\n", fmt::join(made.operators_out, ", "),
@@ -146,6 +76,14 @@ void add_tasks_synthesize(CLI::App& tasks, CommandContext& context) {
   command->add_option("--count", s.count, "Tasks to train on")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
+  command->add_option("--unsolved", s.unsolved, "More tasks to train on, without programs to learn from")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  command
+      ->add_option("--sft-only", s.sft_only,
+                   "More tasks, whose programs are learned as they are and never measured")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
   command
       ->add_option("--heldout", s.heldout,
                    "Tasks of each kind that is held out: new pairs of operators, operators "
@@ -154,6 +92,11 @@ void add_tasks_synthesize(CLI::App& tasks, CommandContext& context) {
       ->capture_default_str();
   command->add_option("--seed", s.seed, "Of what is drawn")->capture_default_str();
   command->add_option("--split-seed", s.split_seed, "Of which pairs and operators are held out")
+      ->capture_default_str();
+  command
+      ->add_option("--traced-share", s.traced_share,
+                   "Share of the tasks that are written as KernelBench's are")
+      ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   command->add_option("--longest", s.longest, "Operators of a trained chain, at most")
       ->check(CLI::Range(1, 12))

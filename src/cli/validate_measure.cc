@@ -38,11 +38,13 @@ std::vector<Entry> collect_entries(const std::vector<task::Task>& tasks, const D
   std::vector<Entry> entries;
   Diagnostics mistakes;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    for (const task::CandidateFile& file : task::load_candidate_files(tasks[i], mistakes)) {
-      Origin origin{"dataset", "", 0, file.expected + "/" + file.path.filename().string(), ""};
-      entries.push_back({i, file.name, file.expected});
-      all.push_back({make_plan_candidate(tasks[i].id, file.source, std::move(origin)), nullptr, nullptr, {}});
-    }
+    for (const auto load : {task::load_candidate_files, task::load_template_files})
+      for (const task::CandidateFile& file : load(tasks[i], mistakes)) {
+        Origin origin{"dataset", "", 0, file.expected + "/" + file.path.filename().string(), ""};
+        entries.push_back({i, file.name, file.expected});
+        all.push_back(
+            {make_plan_candidate(tasks[i].id, file.source, std::move(origin)), nullptr, nullptr, {}});
+      }
     for (const task::HostedSource& source : task::load_hosted_sources(tasks[i], mistakes)) {
       if (!device.is_gpu()) continue;
       Origin origin{"dataset", "", 0, place_of(source, tasks[i]), ""};

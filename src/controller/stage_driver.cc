@@ -91,11 +91,14 @@ const std::vector<task::Task>& StageDriver::tasks_of(const workflow::StageSpec& 
   return tasks_.emplace(key, std::move(loaded)).first->second;
 }
 
-namespace {
-
 // Of all candidates below the dataset's folder, also those of tasks that the workflow does not name.
-std::shared_ptr<const std::set<std::string>> structures_below(const fs::path& dataset) {
-  auto structures = std::make_shared<std::set<std::string>>();
+StageDriver::Structures StageDriver::structures_below(const fs::path& dataset) {
+  const Structures structures{std::make_shared<std::set<std::string>>(),
+                              std::make_shared<std::set<std::string>>()};
+  const auto add = [](std::set<std::string>& to, const std::vector<task::CandidateFile>& files) {
+    for (const task::CandidateFile& file : files)
+      to.insert(stages::structure_of(make_plan_candidate("", file.source, {})));
+  };
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(dataset, error)) {
     if (!path_exists(entry.path() / "task.yaml")) continue;
@@ -103,18 +106,16 @@ std::shared_ptr<const std::set<std::string>> structures_below(const fs::path& da
     task.folder = entry.path();
     Diagnostics elsewhere;  // who begins with such a task is told
     if (path_exists(entry.path() / "candidates"))
-      for (const task::CandidateFile& file : task::load_candidate_files(task, elsewhere))
-        structures->insert(stages::structure_of(make_plan_candidate("", file.source, {})));
+      add(*structures.people, task::load_candidate_files(task, elsewhere));
+    add(*structures.templates, task::load_template_files(task, elsewhere));
     std::vector<task::HostedSource> hosted = task::load_hosted_sources(task, elsewhere);
     for (task::HostedSource& source : task::load_imported_sources(task.folder, elsewhere))
       hosted.push_back(std::move(source));
     for (const task::HostedSource& source : hosted)
-      structures->insert(stages::structure_of(toolchain::make_candidate("", source, {})));
+      structures.people->insert(stages::structure_of(toolchain::make_candidate("", source, {})));
   }
   return structures;
 }
-
-}  // namespace
 
 // All that a stage needs, directly or not, in the order of the workflow.
 stages::StageInputs StageDriver::stage_inputs(std::uint32_t stage) {
@@ -131,9 +132,10 @@ stages::StageInputs StageDriver::stage_inputs(std::uint32_t stage) {
   // Only what a model writes is compared with what people wrote.
   if (const fs::path& dataset = live_[stage].spec->dataset.folder;
       !dataset.empty() && workflow::resources_of_job(*live_[stage].spec, "generate") != nullptr) {
-    auto& structures = peoples_structures_[dataset];
-    if (structures == nullptr) structures = structures_below(dataset);
-    inputs.peoples_structures = structures;
+    Structures& structures = structures_[dataset];
+    if (structures.people == nullptr) structures = structures_below(dataset);
+    inputs.peoples_structures = structures.people;
+    inputs.template_structures = structures.templates;
   }
   for (std::uint32_t i = 0; i < stage; ++i) {
     const std::string& name = live_[i].spec->name;

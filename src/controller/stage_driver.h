@@ -78,8 +78,12 @@ class StageDriver {
   std::vector<LiveStage> live_;
   std::map<std::string, std::uint32_t> number_;
   plan::Digests digests_;
-  // StageInputs::peoples_structures, by dataset
-  std::map<fs::path, std::shared_ptr<const std::set<std::string>>> peoples_structures_;
+  // Of StageInputs, by dataset.
+  struct Structures {
+    std::shared_ptr<std::set<std::string>> people, templates;
+  };
+  static Structures structures_below(const fs::path& dataset);
+  std::map<fs::path, Structures> structures_;
   std::map<std::pair<fs::path, bool>, std::vector<task::Task>> tasks_;  // by dataset, and whether a GPU's
 };
 

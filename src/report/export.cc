@@ -104,6 +104,7 @@ Json evaluation_json(const EvaluationRow& row) {
           {"novel", row.novel},
           {"novel_interval", interval_json(row.novel_interval)},
           {"novel_programs", row.novel_programs},
+          {"of_template", row.of_template},
           {"mean", optional(row.mean)},
           {"geometric_mean", optional(row.geometric_mean)},
           {"geometric_mean_interval", interval_json(row.geometric_mean_interval)},

@@ -92,6 +92,7 @@ std::string group_title(const std::string& group) {
   if (group == "heldout_combination") return "held out: new combinations";
   if (group == "heldout_operation") return "held out: new operations";
   if (group == "heldout_length") return "held out: longer chains";
+  if (group == "heldout_people") return "held out: tasks that people wrote";
   return group;
 }
 
@@ -123,8 +124,9 @@ std::string stages_table(const std::vector<EvaluationRow>& rows) {
           r.host_bound > 0 ? fmt::format("{} ({} bound by the host)", r.tasks, r.host_bound)
                            : std::to_string(r.tasks),
           r.samples, with_interval(r.valid_share(), r.valid_interval),
-          fmt::format("{} ({}) <small>{} [{:.1f}, {:.1f}]</small>", r.novel, r.novel_programs,
-                      percent(r.novel_share()), 100 * r.novel_interval.low, 100 * r.novel_interval.high),
+          fmt::format("{} ({}) <small>{} [{:.1f}, {:.1f}]{}</small>", r.novel, r.novel_programs,
+                      percent(r.novel_share()), 100 * r.novel_interval.low, 100 * r.novel_interval.high,
+                      r.of_template > 0 ? fmt::format(", {} as a template", r.of_template) : ""),
           percent(r.distinct), times(r.mean), with_interval(r.geometric_mean, r.geometric_mean_interval),
           times(r.quantile75), times(r.median), times(r.quantile25), times(r.max), counted(percent(r.wins)),
           counted(percent(r.above)), counted(with_interval(r.one_draw, r.one_draw_interval)),
@@ -139,7 +141,9 @@ std::string stages_table(const std::vector<EvaluationRow>& rows) {
          "and could be timed (verdict ok). Novel: valid, and no program of a person, of augmentation or of "
          "another author than a model, for whatever task, names and constants of source and machine code "
          "aside; "
-         "in brackets how many distinct ones. The speed of the others is not the stage's merit. Mean to max: "
+         "in brackets how many distinct ones. As a template: of the novel ones, those that the templates of "
+         "the grammar write for a task that is held out or unsolved. No model was shown them. The speed of "
+         "the others is not the stage's merit. Mean to max: "
          "over the novel programs. "
          "Wins: share of all samples whose 95 % interval "
          "lies above 1.01×; score &gt; 1.01×: share whose score does, as CUDA-L1 counts. One "

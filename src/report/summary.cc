@@ -60,6 +60,7 @@ EvaluationRow summarise(const std::vector<const store::SampleRow*>& samples, con
     row.valid += ok;
     row.repeated += ok && sample->repeated;
     row.known += ok && sample->known;
+    row.of_template += ok && sample->of_template;
     const bool counts = ok && !sample->known;
     if (counts) novel.insert(sample->candidate);
     valid[sample->task].push_back(ok);

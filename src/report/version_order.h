@@ -28,7 +28,8 @@ inline int group_rank(const std::string& group) {
   if (group == "train") return 0;
   if (group == "heldout_combination") return 1;
   if (group == "heldout_operation") return 2;
-  return group == "heldout_length" ? 3 : 4;
+  if (group == "heldout_people") return 4;
+  return group == "heldout_length" ? 3 : 5;
 }
 
 }  // namespace warpsmith::report

@@ -20,7 +20,7 @@ class CollectStage final : public Stage {
         tasks_(inputs_.spec.dataset, inputs_.tasks),
         verifier_(inputs_, known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)),
         teachers_(inputs_.spec, tasks_, verifier_) {
-    if (tasks_.all().empty())
+    if (tasks_.all().empty() && tasks_.sft_only().empty())
       throw Error(fmt::format("stage {}: the dataset has no tasks", inputs_.spec.name), kExitUsage);
   }
 
@@ -40,6 +40,7 @@ class CollectStage final : public Stage {
     // Held-out tasks are for evaluation: nothing is learned from their variants.
     for (const std::string& task : tasks_.all())
       job.items.push_back({{"id", task}, {"augment", tasks_.group(task) == "train"}});
+    for (const std::string& task : tasks_.sft_only()) job.items.push_back({{"id", task}, {"augment", false}});
     job.resources = inputs_.spec.compile;
     job.expected_item_s = 0.1;
     return ask(std::move(job), progress());
@@ -76,6 +77,10 @@ class CollectStage final : public Stage {
       for (const Json& entry : item.record.at("candidates")) {
         Candidate candidate = candidate_from_json(entry.at("candidate"));
         candidate.origin.stage = inputs_.spec.name;
+        if (tasks_.group(candidate.task) == "sft_only") {
+          if (entry.value("expected", "") == "ok") unmeasured_.push_back(to_json(candidate));
+          continue;
+        }
         if (const std::string expected = entry.value("expected", ""); !expected.empty())
           verifier_.expect(candidate.id, expected);
         candidates.push_back(std::move(candidate));
@@ -114,6 +119,10 @@ class CollectStage final : public Stage {
     for (const std::string& id : tasks_.all()) step.output["tasks"].push_back(task_json(tasks_, id));
     Json summary = figures_by_group(counted(verifier_), tasks_);
     summary["tasks"] = tasks_.all().size();
+    if (!tasks_.sft_only().empty()) {
+      summary["sft_only"] = {{"tasks", tasks_.sft_only().size()}, {"programs", unmeasured_.size()}};
+      step.output["unmeasured"] = std::move(unmeasured_);
+    }
     summary["lost_tasks"] = lost_tasks_;
     summary["unexpected_verdicts"] = unexpected_verdicts();
     if (!settings_.teachers.empty()) summary["teachers"] = teachers_.summary();
@@ -129,6 +138,7 @@ class CollectStage final : public Stage {
   Verifier verifier_;
   Teachers teachers_;
   std::uint64_t lost_tasks_ = 0;
+  Json unmeasured_ = Json::array();  // candidates of tasks of group `sft_only`
   bool finished_ = false;
 };
 

@@ -76,7 +76,11 @@ class EvaluateStage final : public Stage {
 
  private:
   bool again() const { return workflow::measures_again(inputs_.spec); }
-  const std::vector<std::string>& wanted() const { return settings_.heldout ? tasks_.all() : tasks_.train(); }
+  std::vector<std::string> wanted() const {
+    std::vector<std::string> tasks = tasks_.all();
+    std::erase_if(tasks, [&](const std::string& task) { return !settings_.wants_group(tasks_.group(task)); });
+    return tasks;
+  }
 
   // The successes to be measured again: the fastest of each task, or all.
   void select() {

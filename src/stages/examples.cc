@@ -103,8 +103,9 @@ std::vector<Json> sft_examples(const TaskSet& tasks, const std::vector<Known>& c
   const method::PromptForm form = answer_form(settings);
   std::vector<Json> plain;
   for (const Known& k : candidates)
-    if (tasks.group(k.candidate.task) == "train" && is_example(k.candidate, form.answer) &&
-        (!settings.successes_only || is_correct(k.measurement.verdict)))
+    if ((k.taken_as_right || tasks.group(k.candidate.task) == "train") &&
+        is_example(k.candidate, form.answer) &&
+        (k.taken_as_right || !settings.successes_only || is_correct(k.measurement.verdict)))
       plain.push_back(make_example("sft/" + k.candidate.id,
                                    method::sft_prompt(tasks.at(k.candidate.task), form),
                                    method::completion_of(k.candidate.source(), form)));
@@ -133,6 +134,13 @@ std::vector<Json> sft_examples(const TaskSet& tasks, const std::vector<Known>& c
     }
   }
   return out;
+}
+
+std::vector<Json> sft_examples(const StageInputs& inputs, const TaskSet& tasks,
+                               const ExampleSettings& settings) {
+  std::vector<Known> candidates = known_candidates(inputs, settings.from, Comparable::kDevice);
+  for (Known& known : unmeasured_programs(inputs, settings.from)) candidates.push_back(std::move(known));
+  return sft_examples(tasks, candidates, settings);
 }
 
 }  // namespace warpsmith::stages

@@ -25,13 +25,16 @@ ExampleSettings example_settings_from_json(const Json& json);
 // same prompt with ever fewer, of which the first that fits the model's context is used.
 //
 // Each success of a train task once with the prompt of stage 1 (successes_only = false: each candidate,
-// whatever its verdict); and, so that they are `contrastive_share` of all, examples with the contrastive
-// prompt. For one of these, a task is taken in turn, N + 1 of its distinct scored successes are drawn (fewer
-// where it has fewer, but two at least), the best is the target and the others are the exemplars: what is
-// learned is to answer with something faster than what is shown. Where a few successes would give only a few
-// contrastive examples, the whole is made several times over, each time with other draws, so that the share
-// stays and the draws are many.
+// whatever its verdict), and each program that is taken as right; and, so that they are `contrastive_share`
+// of all, examples with the contrastive prompt. For one of these, a task is taken in turn, N + 1 of its
+// distinct scored successes are drawn (fewer where it has fewer, but two at least), the best is the target
+// and the others are the exemplars: what is learned is to answer with something faster than what is shown.
+// Where a few successes would give only a few contrastive examples, the whole is made several times over,
+// each time with other draws, so that the share stays and the draws are many.
 std::vector<Json> sft_examples(const TaskSet& tasks, const std::vector<Known>& candidates,
+                               const ExampleSettings& settings);
+// The same from all that the stages `settings.from` hold.
+std::vector<Json> sft_examples(const StageInputs& inputs, const TaskSet& tasks,
                                const ExampleSettings& settings);
 
 // {"id", "prompt", "completion", "weight"}

@@ -92,6 +92,22 @@ std::vector<Known> known_candidates(const StageInputs& inputs, const std::vector
   return out;
 }
 
+std::vector<Known> unmeasured_programs(const StageInputs& inputs, const std::vector<std::string>& stages) {
+  std::vector<Known> out;
+  for (const std::string& stage : stages) {
+    const StageOutput& output = output_of(inputs, stage);
+    const auto list = output.find("unmeasured");
+    if (list == output.end()) continue;
+    for (const Json& candidate : *list) {
+      out.emplace_back();
+      out.back().candidate = candidate_from_json(candidate);
+      out.back().made_by = stage;
+      out.back().taken_as_right = true;
+    }
+  }
+  return out;
+}
+
 std::optional<Checkpoint> newest_checkpoint(const StageInputs& inputs) {
   for (auto it = inputs.upstream_order.rbegin(); it != inputs.upstream_order.rend(); ++it)
     if (auto found = checkpoint_in(output_of(inputs, *it))) return found;
@@ -135,7 +151,8 @@ TaskSet::TaskSet(const workflow::DatasetSettings& dataset, const std::vector<tas
     for (const std::string& id : ids) {
       if (!by_id_.contains(id))
         throw Error(fmt::format("task `{}` is not in {}", id, dataset.folder.string()), kExitUsage);
-      if (group_.emplace(id, group).second) all_.push_back(id);
+      if (!group_.emplace(id, group).second) continue;
+      (group == std::string("sft_only") ? sft_only_ : all_).push_back(id);
     }
   };
   for (const auto& [name, ids] : dataset.groups()) add(*ids, name);

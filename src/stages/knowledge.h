@@ -20,9 +20,10 @@ struct Known {
   Measurement measurement;
   std::string
       folder;  // attempt folder with the measurement's samples, relative to the run folder; may be empty
-  std::string expected;        // dataset files: the verdict that they must get
-  std::string made_by;         // stage in whose output it was found; empty: this stage
-  Json code = Json::object();  // code_structure() of what it was compiled to, by target, where that is known
+  std::string expected;         // dataset files: the verdict that they must get
+  std::string made_by;          // stage in whose output it was found; empty: this stage
+  bool taken_as_right = false;  // no measurement: a program of a task of group `sft_only`
+  Json code = Json::object();   // code_structure() of what it was compiled to, by target, where that is known
 };
 
 // Whether a model of a workflow wrote it: not a person, augmentation, a teacher or an import.
@@ -54,6 +55,9 @@ enum class Comparable {
 std::vector<Known> known_candidates(const StageInputs& inputs, const std::vector<std::string>& stages,
                                     Comparable comparable);
 
+// Programs that stage 1 learns as they are, in the outputs of `stages`: they have no measurement.
+std::vector<Known> unmeasured_programs(const StageInputs& inputs, const std::vector<std::string>& stages);
+
 // The newest checkpoint upstream, relative to the run folder, and its step.
 struct Checkpoint {
   std::string path;
@@ -77,15 +81,17 @@ class TaskSet {
   // Throws Error where the dataset settings name a task that is not in `tasks`. Keeps a reference to them.
   TaskSet(const workflow::DatasetSettings& dataset, const std::vector<task::Task>& tasks);
   const task::Task& at(const std::string& id) const;
-  // "train", "heldout_combination", "heldout_operation"; "extra" for a task that the settings do not name
+  // "train", "heldout_combination", "heldout_operation", "heldout_length", "sft_only"; "extra" for a task
+  // that the settings do not name
   const std::string& group(const std::string& id) const;
   const std::vector<std::string>& train() const { return train_; }
-  const std::vector<std::string>& all() const { return all_; }  // train, then both kinds of held-out tasks
+  const std::vector<std::string>& all() const { return all_; }  // train, then all kinds of held-out tasks
+  const std::vector<std::string>& sft_only() const { return sft_only_; }
 
  private:
   std::map<std::string, const task::Task*> by_id_;
   std::map<std::string, std::string> group_;
-  std::vector<std::string> train_, all_;
+  std::vector<std::string> train_, all_, sft_only_;
 };
 
 }  // namespace warpsmith::stages

@@ -33,9 +33,10 @@ struct Planner {
     if (spec.checker) jobs.push_back({round, Checker::kJob, at_most, at_most > 0});
   }
   std::uint64_t train_tasks() const { return spec.dataset.train.size(); }
-  std::uint64_t all_tasks() const {
+  std::uint64_t all_tasks() const {  // but those for stage 1 alone
     std::uint64_t all = 0;
-    for (const auto& [name, ids] : spec.dataset.groups()) all += ids->size();
+    for (const auto& [name, ids] : spec.dataset.groups())
+      if (ids != &spec.dataset.sft_only) all += ids->size();
     return all;
   }
 
@@ -45,7 +46,7 @@ struct Planner {
 
   // How many candidates the dataset's files and their variants are is known when they have been read.
   void operator()(const workflow::CollectSettings& s) {
-    jobs.push_back({0, "collect", all_tasks(), false});
+    jobs.push_back({0, "collect", all_tasks() + spec.dataset.sft_only.size(), false});
     jobs.push_back({0, "compile", 0, false});
     jobs.push_back({0, "measure", 0, false});
     // How many more rounds there are, depends on what succeeds.
@@ -86,7 +87,9 @@ struct Planner {
     if (s.update) add_export(s.rounds);
   }
   void operator()(const workflow::MeasureSettings& s) {
-    const std::uint64_t tasks = s.heldout ? all_tasks() : train_tasks();
+    std::uint64_t tasks = 0;
+    for (const auto& [name, ids] : spec.dataset.groups())
+      if (s.wants_group(name)) tasks += ids->size();
     if (workflow::measures_again(spec)) {
       if (!spec.lacks.empty()) return;  // it says so of each candidate, and runs nothing
       if (spec.taken) {

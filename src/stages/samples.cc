@@ -109,6 +109,7 @@ Json sample_json(const Sample& s, const Verifier& verifier, const TaskSet& tasks
   if (m.verdict == Verdict::kOk) out["speedup"] = m.speedup;
   if (verifier.is_by_others(s.candidate)) out["repeated"] = true;
   if (verifier.is_known(s.candidate)) out["known"] = true;
+  if (verifier.is_of_template(s.candidate)) out["of_template"] = true;
   if (!s.finished) out["cut_off"] = true;
   if (s.reward) out["reward"] = *s.reward;
   if (s.advantage) out["advantage"] = *s.advantage;

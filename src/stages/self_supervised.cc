@@ -30,7 +30,7 @@ std::vector<Json> replay_examples(const StageInputs& inputs, const TaskSet& task
       break;
     }
   std::erase_if(settings.from, [&](const std::string& stage) { return !inputs.upstream.contains(stage); });
-  return sft_examples(tasks, known_candidates(inputs, settings.from, Comparable::kDevice), settings);
+  return sft_examples(inputs, tasks, settings);
 }
 
 class SelfSupervisedStage final : public Stage {

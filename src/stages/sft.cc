@@ -28,8 +28,7 @@ class SftStage final : public Stage {
                          settings_.contrastive_share,
                          settings_.successes_only,
                          random_key({spec.seed, name_key(spec.name)})};
-    examples_ = sft_examples(tasks_, known_candidates(inputs_, example_settings_.from, Comparable::kDevice),
-                             example_settings_);
+    examples_ = sft_examples(inputs_, tasks_, example_settings_);
     if (examples_.empty())
       throw Error(fmt::format("stage {}: the stages that it needs hold no successful program of a train task",
                               spec.name),

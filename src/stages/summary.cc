@@ -48,7 +48,7 @@ Json figures(const std::vector<Counted>& samples, const TaskSet& tasks) {
   std::map<std::string, int> verdicts;
   std::set<std::string> distinct, forms;
   std::vector<const Known*> scored;
-  std::size_t right = 0, repeated = 0, known = 0;
+  std::size_t right = 0, repeated = 0, known = 0, of_template = 0;
   std::set<std::string> novel_programs;
   double judged = 0, drawn = 0, floored = 0, unfloored = 0;
   const std::set<std::string> host_bound = host_bound_tasks(samples, tasks);
@@ -64,6 +64,7 @@ Json figures(const std::vector<Counted>& samples, const TaskSet& tasks) {
     right += ok ? 1 : 0;
     repeated += ok && s.repeated ? 1 : 0;
     known += ok && !s.own ? 1 : 0;
+    of_template += ok && s.of_template ? 1 : 0;
     if (ok && s.own) novel_programs.insert(s.known->candidate.id);
     if (!tasks.at(s.task).degenerate.empty() || host_bound.contains(s.task)) continue;
     drawn += 1;
@@ -76,6 +77,7 @@ Json figures(const std::vector<Counted>& samples, const TaskSet& tasks) {
               {"novel", right - known},      {"novel_programs", novel_programs.size()},
               {"distinct", distinct.size()}, {"distinct_forms", forms.size()},
               {"verdicts", verdicts}};
+  if (of_template > 0) out["of_template"] = of_template;
   if (!host_bound.empty()) out["host_bound"] = host_bound.size();
   if (!samples.empty()) {
     out["distinct_share"] = static_cast<double>(distinct.size()) / static_cast<double>(samples.size());
@@ -103,7 +105,7 @@ std::vector<Counted> counted(const std::vector<Sample>& samples, const Verifier&
   std::vector<Counted> out;
   for (const Sample& s : samples)
     out.push_back({s.task, &verifier.at(s.candidate), !verifier.is_known(s.candidate),
-                   verifier.is_by_others(s.candidate)});
+                   verifier.is_by_others(s.candidate), verifier.is_of_template(s.candidate)});
   return out;
 }
 

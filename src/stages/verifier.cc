@@ -37,6 +37,7 @@ Verifier::Verifier(const StageInputs& inputs, std::vector<Known> known)
     : inputs_(inputs), spec_(inputs.spec) {
   for (Known& k : known) settle(std::move(k));
   for (const Known& k : known_candidates(inputs, inputs.upstream_order, Comparable::kAnything)) learn_from(k);
+  for (const Known& k : unmeasured_programs(inputs, inputs.upstream_order)) learn_from(k);
 }
 
 void Verifier::learn_from(const Known& known) {
@@ -58,6 +59,11 @@ bool Verifier::is_known(const std::string& id) const {
                   std::any_of(codes.begin(), codes.end(),
                               [&](const std::string& code) { return codes_of_others_.contains(code); });
   return entry->second;
+}
+
+bool Verifier::is_of_template(const std::string& id) const {
+  return inputs_.template_structures != nullptr && !is_known(id) &&
+         inputs_.template_structures->contains(structure_of(at(id).candidate));
 }
 
 bool Verifier::is_by_others(const std::string& id) const {

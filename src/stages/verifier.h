@@ -33,6 +33,9 @@ class Verifier {
   // Whether it is known: by others, or a program of others for any task with names and constants taken out,
   // of the source or of the machine code. A model's program that is not known is novel.
   bool is_known(const std::string& id) const;
+  // Whether it is novel, and but for names and constants what a template writes for a task that a model is
+  // to solve.
+  bool is_of_template(const std::string& id) const;
   // Ids of the distinct candidates that this stage came upon, in order; also those with a verdict from
   // upstream.
   const std::vector<std::string>& met() const { return met_; }

@@ -139,8 +139,11 @@ const Table<SampleRow>& sample_table() {
           field("hash8", &R::hash8, kHash8),
           field("round", &R::round, {.meaning = "round of the stage"}),
           field("task", &R::task, {.meaning = "task"}),
-          field("group", &R::group,
-                {.meaning = "`train`, `heldout_combination`, `heldout_operation`, `heldout_length`", .width = 24}),
+          field(
+              "group", &R::group,
+              {.meaning =
+                   "`train`, `heldout_combination`, `heldout_operation`, `heldout_length`, `heldout_people`",
+               .width = 24}),
           field("candidate", &R::candidate, {.meaning = "id of the program", .width = 64}),
           field("verdict", &R::verdict, {.meaning = "what became of it", .width = 24}),
           field("speedup", &R::speedup, {.meaning = "its score; 0: no success"}),
@@ -153,6 +156,11 @@ const Table<SampleRow>& sample_table() {
                           "task, in names and constants alone, in its source or in its machine code. 0: the "
                           "model's own, a novel one",
                .since = 9}),
+          field("of_template", &R::of_template,
+                {.meaning = "1: a novel program that is, but for names and constants, what a template of the "
+                            "grammar writes for a task that the model was to solve; nothing was learned from "
+                            "it",
+                 .since = 15}),
       }};
   return table;
 }

@@ -99,9 +99,11 @@ class Evaluation {
     const double n = v_.columns, eps = 1e-5;
     for (int r = 0; r < v_.rows; ++r) {
       double sum = 0, squares = 0, most = -std::numeric_limits<double>::infinity(), exps = 0, spread = 0;
+      double magnitudes = 0;
       for (int c = 0; c < v_.columns; ++c) {
         sum += v_(r, c);
         squares += v_(r, c) * v_(r, c);
+        magnitudes += std::fabs(v_(r, c));
         most = std::max(most, v_(r, c));
       }
       for (int c = 0; c < v_.columns; ++c) {
@@ -116,6 +118,8 @@ class Evaluation {
         if (name == "l2_norm") v /= std::sqrt(squares + eps);
         if (name == "row_softmax") v = std::exp(v - most) / exps;
         if (name == "log_softmax") v -= most + std::log(exps);
+        if (name == "l1_norm") v /= magnitudes / n;
+        if (name == "unit_norm") v /= std::sqrt(squares);
         if (name == "standardize") v = (v - sum / n) / std::sqrt(spread / n + eps);
       }
     }
@@ -125,6 +129,11 @@ class Evaluation {
     const std::string_view name = one.name;
     const bool by_column = one.place == Place::kColumnEnd;
     std::vector<double> out;
+    if (one.place == Place::kAllEnd) {
+      double sum = 0;
+      for (const double v : v_.at) sum += v;
+      return {name == "all_mean" ? sum / static_cast<double>(v_.at.size()) : sum};
+    }
     if (one.place == Place::kScan) {
       for (int r = 0; r < v_.rows; ++r) {
         double sum = 0;

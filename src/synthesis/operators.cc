@@ -65,6 +65,11 @@ Operator in_modules(Operator one, const char* module) {
   return one;
 }
 
+Operator dividing(Operator one) {
+  one.divides = true;
+  return one;
+}
+
 std::vector<Operator> make() {
   const char* const kLarge = "normal(0, 300)";
   const char* const kShifted = "normal(2, 1)";
@@ -106,6 +111,27 @@ std::vector<Operator> make() {
           "hardswish", "{v} * torch.clamp({v} + 3.0, 0.0, 6.0) / 6.0",
           "v * fminf(fmaxf(v + 3.f, 0.f), 6.f) / 6.f",
           [](double v, double) { return v * clamp(v + 3, 0, 6) / 6; }, 5),
+      element(
+          "selu", "torch.selu({v})", "1.0507010f * (v > 0.f ? v : 1.6732632f * expm1f(v))",
+          [](double v, double) {
+            return 1.0507009873554805 * (v > 0 ? v : 1.6732632423543772 * std::expm1(v));
+          },
+          5),
+      element(
+          "hardsigmoid", "torch.clamp({v} + 3.0, 0.0, 6.0) / 6.0", "fminf(fmaxf(v + 3.f, 0.f), 6.f) / 6.f",
+          [](double v, double) { return clamp(v + 3, 0, 6) / 6; }, 4),
+      in_modules(element(
+                     "softplus", "torch.softplus({v})", "v > 20.f ? v : log1pf(expf(v))",
+                     [](double v, double) { return v > 20 ? v : std::log1p(std::exp(v)); }, 5, kLarge),
+                 "torch.nn.functional.softplus({v})"),
+      element(
+          "new_gelu",
+          "0.5 * {v} * (1.0 + torch.tanh(0.7978845608028654 * ({v} + 0.044715 * {v} * {v} * {v})))",
+          "0.5f * v * (1.f + tanhf(0.7978846f * (v + 0.044715f * v * v * v)))",
+          [](double v, double) {
+            return 0.5 * v * (1 + std::tanh(0.7978845608028654 * (v + 0.044715 * v * v * v)));
+          },
+          10),
 
       operand("scale", Operand::kScalar, "s", "0.5", "{v} * {o}", "v * {o}",
               [](double v, double o) { return v * o; }),
@@ -135,6 +161,10 @@ std::vector<Operator> make() {
           {{Fold::kMax}, {Fold::kSum, "expf(v - {0})", "1.f / {a}"}}, 6, kLarge),
       row("log_softmax", "torch.log_softmax({v}, 1)", "v - {0} - {1}",
           {{Fold::kMax}, {Fold::kSum, "expf(v - {0})", "logf({a})"}}, 6, kLarge),
+      dividing(row("l1_norm", "{v} / torch.abs({v}).mean(1, keepdim=True)", "v / {0}",
+                   {{Fold::kSum, "fabsf(v)", "{a} / N"}}, 3)),
+      dividing(row("unit_norm", "{v} / torch.sqrt(({v} * {v}).sum(1, keepdim=True))", "v / {0}",
+                   {{Fold::kSum, "v * v", "sqrtf({a})"}}, 3)),
       row("standardize",
           "({v} - {v}.mean(1, keepdim=True)) * torch.rsqrt({v}.var(1, unbiased=False, keepdim=True) + {o})",
           "(v - {0}) * {1}",
@@ -152,12 +182,19 @@ std::vector<Operator> make() {
       end("column_sum", Place::kColumnEnd, "{v}.sum(0)", {{Fold::kSum}}),
       end("column_mean", Place::kColumnEnd, "{v}.mean(0)", {{Fold::kSum, "v", "{a} / M"}}),
       end("column_max", Place::kColumnEnd, "{v}.amax(0)", {{Fold::kMax}}),
+      end("all_sum", Place::kAllEnd, "{v}.sum()", {{Fold::kSum}}),
+      end("all_mean", Place::kAllEnd, "{v}.mean()", {{Fold::kSum, "v", "{a} / (M * N)"}}),
       end("row_cumsum", Place::kScan, "torch.cumsum({v}, 1)", {}),
       end("transpose", Place::kTranspose, "{v}.t().contiguous()", {}),
   };
 }
 
 }  // namespace
+
+bool is_end(const Operator& one) {
+  return one.place == Place::kRowEnd || one.place == Place::kColumnEnd || one.place == Place::kAllEnd ||
+         one.place == Place::kScan || one.place == Place::kTranspose;
+}
 
 const std::vector<Operator>& operators() {
   static const std::vector<Operator> all = make();

@@ -35,9 +35,11 @@ struct Part {
 // How the kernels of a program are written.
 struct Style {
   std::string name;
-  std::string element = "flat";  // flat, grid_stride, rows_2d, row_loop, chunk, vector4
-  std::string row = "thread";    // thread, block, warp
-  std::string column = "thread", scan = "thread", transpose = "direct", product = "direct";
+  std::string element = "flat";   // flat, grid_stride, rows_2d, row_loop, chunk, vector4
+  std::string row = "thread";     // thread, block, warp, registers
+  std::string column = "thread";  // thread, pieces, tiles: as pieces, whose results a block of threads folds
+  std::string all = "blocks";     // blocks, warps: how the threads of a block come together
+  std::string scan = "thread", transpose = "direct", product = "direct";
   int block = 256;
 };
 
@@ -183,9 +185,10 @@ class Writer {
     const bool rows =
         has_rows(part.first, part.last) || (part.end != nullptr && part.end->place == Place::kRowEnd);
     if (part.in.empty() && is_product()) return product(part);
-    if (rows) return row(part);
+    if (rows) return style_.row == "registers" ? registers(part) : row(part);
     if (part.end == nullptr) return elements(part);
     if (part.end->place == Place::kColumnEnd) return column(part);
+    if (part.end->place == Place::kAllEnd) return all(part);
     if (part.end->place == Place::kScan) return scan(part);
     return transpose(part);
   }
@@ -312,7 +315,7 @@ class Writer {
   // What the threads of a row have folded, together, to all of them.
   Lines together(Fold fold, const std::string& h) const {
     if (style_.row == "thread") return {};
-    if (style_.row == "warp")
+    if (style_.row == "warp" || style_.row == "registers")
       return {"for (int z = 16; z > 0; z /= 2) " +
               folded(fold, h, fmt::format("__shfl_xor_sync(0xffffffff, {}, z)", h))};
     return {fmt::format("part[j] = {};", h),
@@ -328,6 +331,18 @@ class Writer {
   // names.
   Lines passes(const Part& part, const Operator& one, std::size_t last, const std::string& scalar,
                Lines& body) {
+    return passes_over(one, scalar, body,
+                       [&](const Pass& pass, const std::string& h, const std::string& term) {
+                         Lines work = element(part, last);
+                         const bool long_sum = style_.row == "thread" && pass.fold == Fold::kSum;
+                         work.push_back(folded(pass.fold, long_sum ? "p" : h, term));
+                         add(body, long_sum ? summed_by_pieces(work, h) : row_loop(work), 0);
+                       });
+  }
+  // The same; `fold` writes the loop that folds `term` into the variable `h`.
+  Lines passes_over(
+      const Operator& one, const std::string& scalar, Lines& body,
+      const std::function<void(const Pass&, const std::string& h, const std::string& term)>& fold) {
     Lines results;
     for (const Pass& pass : one.passes) {
       const std::string h = "h" + std::to_string(next_++);
@@ -338,16 +353,65 @@ class Writer {
         return text;
       };
       body.push_back(fmt::format("float {} = {};", h, begin_of(pass.fold)));
-      Lines work = element(part, last);
-      const bool long_sum = style_.row == "thread" && pass.fold == Fold::kSum;
-      work.push_back(folded(pass.fold, long_sum ? "p" : h, filled(pass.term)));
-      add(body, long_sum ? summed_by_pieces(work, h) : row_loop(work), 0);
+      fold(pass, h, filled(pass.term));
       add(body, together(pass.fold, h), 0);
       if (const std::string end = filled(pass.finish); end != h)
         body.push_back(fmt::format("{} = {};", h, end));
       results.push_back(h);
     }
     return results;
+  }
+
+  // A warp a row, which lies in its registers: each element is read and computed once. Longer rows: warp.
+  void registers(const Part& part) {
+    constexpr const char* kLoop = "for (int z = 0; z < 32; z++) {";
+    results_.assign(chain_.steps.size(), {});
+    next_ = 0;
+    Lines body = {"int m = blockIdx.x * 4 + threadIdx.x / 32;", "int j = threadIdx.x % 32;",
+                  "if (m >= M) return;", "float e[32];"};
+    // Steps [first, last) on each element, behind `begin`, and `end` behind them.
+    const auto each = [&](const std::string& begin, std::size_t first, std::size_t last,
+                          const std::string& end) {
+      body.insert(body.end(), {"#pragma unroll", kLoop, "  int c = z * 32 + j;", "  int i = m * N + c;",
+                               "  if (c < N) {", "    " + begin});
+      for (std::size_t i = first; i < last; ++i)
+        body.push_back("    " + line(i, step(i).place == Place::kRow ? results_[i] : Lines{}));
+      body.insert(body.end(), {"    " + end, "  }", "}"});
+    };
+    const auto fold = [&](const Operator& one, const std::string& scalar) {
+      return passes_over(
+          one, scalar, body, [&](const Pass& pass, const std::string& h, const std::string& term) {
+            body.insert(body.end(), {"#pragma unroll", kLoop, "  float v = e[z];",
+                                     "  if (z * 32 + j < N) " + folded(pass.fold, h, term), "}"});
+          });
+    };
+    std::string begin = "float v = " + load(part) + ";";
+    std::size_t first = part.first;
+    for (std::size_t i = part.first; i < part.last; ++i) {
+      if (step(i).place != Place::kRow) continue;
+      each(begin, first, i, "e[z] = v;");
+      if (step(i).operand == Operand::kScalar) use(operands_[i]);
+      results_[i] = fold(step(i), operands_[i]);
+      begin = "float v = e[z];";
+      first = i;
+    }
+    if (part.end != nullptr) {
+      each(begin, first, part.last, "e[z] = v;");
+      body.push_back(fmt::format("if (j == 0) {}[m] = {};", part.out, fold(*part.end, "").back()));
+    } else {
+      each(begin, first, part.last, part.out + "[i] = v;");
+    }
+    const std::string name = kernel_;
+    plan_.emplace_back("// plan: if N <= 1024");
+    kernel_ = name + "r";
+    launch("cdiv(M, 4)", "128", part);
+    kernel(part, body);
+    kernel_ = name;
+    plan_.emplace_back("// plan: else");
+    style_.row = "warp";
+    row(part);
+    style_.row = "registers";
+    plan_.emplace_back("// plan: end");
   }
 
   // One kernel over rows: passes of each operator that wants some, then the elements or what a row becomes.
@@ -422,14 +486,76 @@ class Writer {
     launch(fmt::format("dim3(cdiv(N, {}), cdiv(M, 64))", b), b, pieces);
     kernel(pieces, body);
     kernel_ = second;
-    plan_.push_back(
-        fmt::format("// plan: launch {}<<<cdiv(N, {}), {}>>>(p, {}, M, N)", second, b, b, part.out));
+    const bool tiles = style_.column == "tiles";
+    plan_.push_back(fmt::format("// plan: launch {}<<<cdiv(N, {}), {}>>>(p, {}, M, N)", second,
+                                tiles ? "32" : b, tiles ? "dim3(32, 32)" : b, part.out));
     code_.push_back(fmt::format("extern \"C\" __global__ void {}(const float* p, float* {}, int M, int N) {{",
                                 second, part.out));
     Lines rest = {fmt::format("int c = blockIdx.x * {} + threadIdx.x;", b), "if (c >= N) return;",
                   fmt::format("float a = {};", begin_of(pass.fold)),
                   "for (int j = 0; j * 64 < M; j++) " + folded(pass.fold, "a", "p[j * N + c]"),
                   fmt::format("{}[c] = {};", part.out, result)};
+    if (tiles)
+      rest = {
+          "__shared__ float part[32][33];",
+          "int c = blockIdx.x * 32 + threadIdx.x;",
+          fmt::format("float a = {};", begin_of(pass.fold)),
+          "for (int j = threadIdx.y; j * 64 < M && c < N; j += 32) " + folded(pass.fold, "a", "p[j * N + c]"),
+          "part[threadIdx.x][threadIdx.y] = a;",
+          "__syncthreads();",
+          "c = blockIdx.x * 32 + threadIdx.y;",
+          "a = part[threadIdx.y][threadIdx.x];",
+          "for (int z = 16; z > 0; z /= 2) " + folded(pass.fold, "a", "__shfl_xor_sync(0xffffffff, a, z)"),
+          fmt::format("if (threadIdx.x == 0 && c < N) {}[c] = {};", part.out, result)};
+    add(code_, rest, 1);
+    code_.emplace_back("}");
+  }
+
+  // Each block a share of all elements, then one block their results.
+  void all(const Part& part) {
+    const Pass& pass = part.end->passes.front();
+    const bool warps = style_.all == "warps";
+    const std::string first = kernel_ == "k" ? "k1" : kernel_,
+                      second = kernel_ == "k" ? "k2" : "k" + std::to_string(code_.size());
+    const Lines together = warps ? Lines{"for (int z = 16; z > 0; z /= 2) " +
+                                             folded(pass.fold, "a", "__shfl_xor_sync(0xffffffff, a, z)"),
+                                         "if (j % 32 == 0) part[j / 32] = a;", "__syncthreads();",
+                                         fmt::format("a = j < 8 ? part[j] : {};", begin_of(pass.fold)),
+                                         "for (int z = 4; z > 0; z /= 2) " +
+                                             folded(pass.fold, "a", "__shfl_xor_sync(0xffffffff, a, z)")}
+                                 : Lines{"part[j] = a;",
+                                         "__syncthreads();",
+                                         "for (int z = 128; z > 0; z /= 2) {",
+                                         "  if (j < z) " + folded(pass.fold, "part[j]", "part[j + z]"),
+                                         "  __syncthreads();",
+                                         "}",
+                                         "a = part[0];"};
+    const Lines begin = {warps ? "__shared__ float part[8];" : "__shared__ float part[256];",
+                         "int j = threadIdx.x;", fmt::format("float a = {};", begin_of(pass.fold))};
+    Lines body = begin, work = element(part, part.last);
+    work.push_back(folded(pass.fold, "a", pass.term));
+    body.emplace_back("for (int i = blockIdx.x * 256 + j; i < M * N; i += gridDim.x * 256) {");
+    if (names(work, "m")) body.emplace_back("  int m = i / N;");
+    if (names(work, "c")) body.emplace_back("  int c = i % N;");
+    add(body, work, 1);
+    body.emplace_back("}");
+    add(body, together, 0);
+    body.emplace_back("if (j == 0) p[blockIdx.x] = a;");
+    Part shares = part;
+    shares.out = "p";
+    plan_.emplace_back("// plan: let B = min(cdiv(M * N, 1024), 8 * SMS)");
+    plan_.emplace_back("// plan: temp p float32[B]");
+    kernel_ = first;
+    launch("B", "256", shares);
+    kernel(shares, body);
+    plan_.push_back(fmt::format("// plan: launch {}<<<1, 256>>>(p, {}, M, N, B)", second, part.out));
+    code_.push_back(
+        fmt::format("extern \"C\" __global__ void {}(const float* p, float* {}, int M, int N, int B) {{",
+                    second, part.out));
+    Lines rest = begin;
+    rest.push_back("for (int i = j; i < B; i += 256) " + folded(pass.fold, "a", "p[i]"));
+    add(rest, together, 0);
+    rest.push_back(fmt::format("if (j == 0) {}[0] = {};", part.out, replaced(pass.finish, "{a}", "a")));
     add(code_, rest, 1);
     code_.emplace_back("}");
   }
@@ -535,7 +661,7 @@ class Writer {
   }
 
   const Chain& chain_;
-  const Style style_;
+  Style style_;
   const std::vector<Input> inputs_;
   Lines operands_;  // of each step: an input's or a scalar's name
   Lines plan_, code_;
@@ -549,7 +675,7 @@ class Writer {
 
 std::vector<Program> programs_of(const Chain& chain) {
   const Operator* end = chain.has_end() ? &operators()[chain.end] : nullptr;
-  const bool product = operators()[chain.start].name == std::string("matmul");
+  const bool product = op(chain.start).name == std::string("matmul");
   const bool gathers = operators()[chain.start].name == std::string("gather_rows");
   const bool rows = std::any_of(chain.steps.begin(), chain.steps.end(),
                                 [](std::size_t n) { return operators()[n].place == Place::kRow; }) ||
@@ -564,13 +690,16 @@ std::vector<Program> programs_of(const Chain& chain) {
     }
   };
   if (end != nullptr && end->place == Place::kColumnEnd)
-    variants(&Style::column, {{"thread", 64}, {"pieces", 128}}, "_per_column");
+    variants(&Style::column, {{"thread", 64}, {"pieces", 128}, {"tiles", 128}}, "_per_column");
+  else if (end != nullptr && end->place == Place::kAllEnd)
+    variants(&Style::all, {{"blocks", 256}, {"warps", 256}}, "_of_all");
   else if (end != nullptr && end->place == Place::kScan)
     variants(&Style::scan, {{"thread", 64}, {"warp", 128}}, "_per_row");
   else if (end != nullptr && end->place == Place::kTranspose)
     variants(&Style::transpose, {{"direct", 256}, {"tile", 256}}, "");
   else if (rows)
-    variants(&Style::row, {{"thread", 64}, {"warp", 128}, {"block", 256}, {"block", 128}}, "_per_row");
+    variants(&Style::row, {{"thread", 64}, {"warp", 128}, {"block", 256}, {"block", 128}, {"registers", 128}},
+             "_per_row");
   else if (!product)
     variants(&Style::element,
              {{"flat", 256}, {"grid_stride", 128}, {"chunk", 256}, {"rows_2d", 256}, {"row_loop", 128}}, "");

@@ -19,10 +19,6 @@ namespace {
 constexpr std::uint64_t kSeeds[] = {11, 12, 13};
 
 bool is_start(const Operator& one) { return one.place == Place::kStart; }
-bool is_end(const Operator& one) {
-  return one.place == Place::kRowEnd || one.place == Place::kColumnEnd || one.place == Place::kScan ||
-         one.place == Place::kTranspose;
-}
 
 bool equal(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.size() != b.size()) return false;
@@ -69,6 +65,8 @@ class Drawer {
     return chain;
   }
 
+  Random& random() { return random_; }
+
  private:
   std::size_t pick(const std::vector<std::size_t>& from) {
     return from[static_cast<std::size_t>(random_.below(from.size()))];
@@ -87,15 +85,23 @@ class Drawer {
   const std::vector<std::size_t> ends_ = numbers_of(is_end);
 };
 
+struct Kind {
+  std::string drawn_as = "", seed_of = "";  // empty: as the split is named
+  bool solved = true;
+};
+
 class Synthesizer {
  public:
   explicit Synthesizer(const Settings& settings) : settings_(settings) { hold_out(); }
 
   Synthesis run() {
-    fill("train", settings_.count, settings_.longest);
-    for (const char* split : {"heldout_combination", "heldout_operation"})
-      fill(split, settings_.heldout, settings_.longest);
-    fill("heldout_length", settings_.heldout, settings_.longest + 3);
+    const int longest = settings_.longest;
+    fill("train", settings_.count, longest);
+    if (settings_.pairs_share > 0) fill("heldout_combination", settings_.heldout, longest, {.solved = false});
+    if (settings_.operators_out > 0) fill("heldout_operation", settings_.heldout, longest, {.solved = false});
+    fill("heldout_length", settings_.heldout, longest + 3, {.solved = false});
+    fill("sft_only", settings_.sft_only, longest, {.drawn_as = "train"});
+    fill("train", settings_.unsolved, longest, {.seed_of = "unsolved", .solved = false});
     return std::move(out_);
   }
 
@@ -132,8 +138,9 @@ class Synthesizer {
     return has_pair ? "heldout_combination" : is_long ? "heldout_length" : "train";
   }
 
-  void fill(const std::string& split, int count, int longest) {
-    Drawer drawer(random_key({settings_.seed, name_key(split)}));
+  void fill(const std::string& split, int count, int longest, const Kind& as = {}) {
+    const std::string kind = as.drawn_as.empty() ? split : as.drawn_as;
+    Drawer drawer(random_key({settings_.seed, name_key(as.seed_of.empty() ? split : as.seed_of)}));
     for (int found = 0, tries = 0; found < count; ++tries) {
       if (tries > 2000 + 400 * count)
         throw Error(
@@ -141,7 +148,7 @@ class Synthesizer {
                         count, split, longest, found),
             kExitUsage);
       Chain chain = drawer.draw(longest);
-      if (split_of(chain) != split) continue;
+      if (split_of(chain) != kind) continue;
       if (gain_of(chain) < settings_.least_gain) {
         ++out_.dropped.without_gain;
         continue;
@@ -150,12 +157,21 @@ class Synthesizer {
         ++(flaw.starts_with("degenerate") ? out_.dropped.degenerate : out_.dropped.redundant);
         continue;
       }
+      const std::set<std::string> parts = torch_operators_of(chain);
       if (settings_.without.contains(sorted(chain.names())) ||
+          settings_.without.contains({parts.begin(), parts.end()}) ||
           settings_.without_references.contains(normal_form_of_reference(reference_of(chain)))) {
         ++out_.dropped.known;
         continue;
       }
-      const std::string print = fingerprint(chain);
+      std::string print = fingerprint(chain);
+      std::optional<Traced> traced;
+      if (settings_.traced_share > 0 && drawer.random().uniform() < settings_.traced_share &&
+          can_be_traced(chain)) {
+        traced = draw_traced(chain, drawer.random()(), split != "sft_only");
+        // At other sizes it is another task.
+        print = sha256_hex(print + task_file(chain, *traced, {}));
+      }
       if (!seen_.insert(print).second) {
         ++out_.dropped.duplicate;
         continue;
@@ -163,7 +179,8 @@ class Synthesizer {
       std::string id;
       for (const std::string& name : chain.names()) id += (id.empty() ? "" : "_") + name;
       if (id.size() > 60) id.resize(60);
-      out_.tasks.push_back({std::move(chain), id + "_" + print.substr(0, 4), split});
+      out_.tasks.push_back(
+          {std::move(chain), id + "_" + print.substr(0, 4), split, as.solved, std::move(traced)});
       ++found;
     }
   }

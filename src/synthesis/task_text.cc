@@ -88,7 +88,7 @@ Traffic traffic_of(const Chain& chain) {
   for (const Input& input : inputs_of(chain))
     traffic.matrices += input.operand == Operand::kMatrix && !input.is_table;
   const Place place = chain.has_end() ? op(chain.end).place : Place::kElement;
-  traffic.writes_matrix = place != Place::kRowEnd && place != Place::kColumnEnd;
+  traffic.writes_matrix = place != Place::kRowEnd && place != Place::kColumnEnd && place != Place::kAllEnd;
   return traffic;
 }
 
@@ -112,6 +112,8 @@ std::string out_shape(const Chain& chain) {
       return "[M]";
     case Place::kColumnEnd:
       return "[N]";
+    case Place::kAllEnd:
+      return "[]";
     case Place::kTranspose:
       return "[N, M]";
     default:
@@ -169,7 +171,10 @@ std::string bytes_of(const Chain& chain) {
     if (input.operand == Operand::kRowVector) parts.emplace_back("4 * N");
     if (input.operand == Operand::kColumnVector && !input.is_index) parts.emplace_back("4 * M");
   }
-  if (!traffic.writes_matrix) parts.push_back(op(chain.end).place == Place::kRowEnd ? "4 * M" : "4 * N");
+  if (!traffic.writes_matrix) {
+    const Place place = op(chain.end).place;
+    parts.emplace_back(place == Place::kRowEnd ? "4 * M" : place == Place::kAllEnd ? "4" : "4 * N");
+  }
   return fmt::format("{}", fmt::join(parts, " + "));
 }
 
@@ -225,7 +230,9 @@ std::string task_file(const Chain& chain, const TaskLabel& label) {
   const std::string first = inputs.front().name;
   text += "distributions:\n";
   std::vector<std::string> values = {"uniform(-10, 10)"};
-  if (centers)
+  const bool divides = std::any_of(chain.steps.begin(), chain.steps.end(),
+                                   [](std::size_t number) { return op(number).divides; });
+  if (centers || divides)
     values.emplace_back("uniform(0, 1)");
   else
     values.insert(values.end(), {"zeros", "ones"});
@@ -297,7 +304,7 @@ double gain_of(const Chain& chain) {
     flops += one.flops;
   }
   if (chain.has_end()) {
-    eager += op(chain.end).place == Place::kRowEnd || op(chain.end).place == Place::kColumnEnd ? 4 : 8;
+    eager += traffic_of(chain).writes_matrix ? 8 : 4;
     flops += op(chain.end).flops;
   }
   const Traffic traffic = traffic_of(chain);

@@ -105,4 +105,14 @@ std::vector<CandidateFile> load_candidate_files(const Task& task, Diagnostics& d
   return files;
 }
 
+std::vector<CandidateFile> load_template_files(const Task& task, Diagnostics& diagnostics) {
+  std::vector<CandidateFile> files;
+  const std::filesystem::path folder = task.folder / "templates";
+  std::error_code ignored;
+  if (!std::filesystem::exists(folder, ignored)) return files;
+  for (const std::filesystem::path& path : sorted_names(folder, diagnostics))
+    load_file(path, "ok", diagnostics, files);
+  return files;
+}
+
 }  // namespace warpsmith::task

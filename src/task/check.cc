@@ -166,7 +166,8 @@ std::string form(std::string_view source) {
 }
 
 int check_candidates(const Task& task, Diagnostics& diagnostics) {
-  const std::vector<CandidateFile> files = load_candidate_files(task, diagnostics);
+  std::vector<CandidateFile> files = load_candidate_files(task, diagnostics);
+  for (CandidateFile& file : load_template_files(task, diagnostics)) files.push_back(std::move(file));
   check_plans(task, files, diagnostics);
   return static_cast<int>(files.size() + with_host_code(task, diagnostics));
 }

@@ -69,8 +69,8 @@ class TaskLoader {
     map.word("schema", kSchemas, {.required = true});
     task_.title = map.string("title", {.required = true}).value_or("");
     task_.level = static_cast<int>(map.integer("level", {.required = true, .low = 1, .high = 3}).value_or(1));
-    static const std::vector<std::string> kSplits = {"train", "heldout_combination", "heldout_operation",
-                                                     "heldout_length", "extra"};
+    static const std::vector<std::string> kSplits = {
+        "train", "sft_only", "heldout_combination", "heldout_operation", "heldout_length", "extra"};
     const auto split = map.word("split", kSplits, {.required = true});
     if (split) {
       task_.split = static_cast<Split>(std::find(kSplits.begin(), kSplits.end(), *split) - kSplits.begin());

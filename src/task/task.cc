@@ -50,6 +50,8 @@ std::string_view to_string(Split split) {
   switch (split) {
     case Split::kTrain:
       return "train";
+    case Split::kSftOnly:
+      return "sft_only";
     case Split::kHeldoutCombination:
       return "heldout_combination";
     case Split::kHeldoutOperation:

@@ -79,8 +79,12 @@ void assign(const Key<T>& key, T& object, KeyValue&& value) {
           member.set(object, std::get<std::string>(value));
         } else {
           using V = std::decay_t<decltype(object.*member)>;
+          const auto* integer = std::get_if<std::int64_t>(&value);
           if constexpr (std::is_same_v<V, int>)
             object.*member = static_cast<int>(std::get<std::int64_t>(value));
+          else if constexpr (std::is_same_v<V, std::uint64_t>)  // of bytes, or an integer from 0 on
+            object.*member =
+                integer != nullptr ? static_cast<std::uint64_t>(*integer) : std::get<std::uint64_t>(value);
           else
             object.*member = std::get<V>(std::move(value));
         }

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "stage.h"
 #include "substitute.h"
@@ -204,13 +206,30 @@ class Loader {
     }
   }
 
+  // `synthesize: {…}`. Its tasks lie in a folder of their own, with those of `people` beside them. Returns
+  // that folder; empty: there is a mistake.
+  fs::path read_synthesize(MapReader& map, const fs::path& people) {
+    const auto value = map.value("synthesize");
+    SynthesizeSettings settings;
+    const std::size_t before = mistakes_.size();
+    if (!value->is_null()) read_map(synthesize_keys(), *value, "`synthesize`", settings, mistakes_);
+    if (!options_.synthesize) map.mistake("synthesize", "`synthesize`: its tasks cannot be made here");
+    if (mistakes_.size() > before) return {};
+    try {
+      return options_.synthesize(settings, people);
+    } catch (const Error& error) {
+      map.mistake("synthesize", std::string("`synthesize`: ") + error.what());
+      return {};
+    }
+  }
+
   void read_dataset(const Node& node, DatasetSettings& dataset) {
     MapReader map(node, "`dataset`", mistakes_);
-    std::vector<std::string> known;
+    std::vector<std::string> known, synthesised;
     bool readable = false;
-    const bool kernelbench = map.has("kernelbench");
+    const bool kernelbench = map.has("kernelbench"), synthesize = map.has("synthesize");
     if (kernelbench) dataset.folder = read_kernelbench(map);
-    if (const auto folder = map.text("folder", {.required = !kernelbench}))
+    if (const auto folder = map.text("folder", {.required = !kernelbench && !synthesize}))
       dataset.folder = (base_folder() / *folder).lexically_normal();
     if (!dataset.folder.empty()) {
       std::error_code error;
@@ -223,6 +242,13 @@ class Loader {
       if (readable && known.empty())
         map.mistake("folder", fmt::format("{} holds no task", dataset.folder.string()),
                     "a task is a folder with a task.yaml");
+    }
+    if (synthesize && !no_dataset_) {
+      const std::vector<std::string> of_people = std::exchange(known, {});
+      dataset.folder = read_synthesize(map, dataset.folder);
+      if (!dataset.folder.empty()) known = task_ids(dataset.folder);
+      std::set_difference(known.begin(), known.end(), of_people.begin(), of_people.end(),
+                          std::back_inserter(synthesised));
     }
     std::map<std::string, std::string> used;  // task -> key
     const auto read_ids = [&](const char* key, std::vector<std::string>& ids) {
@@ -251,21 +277,41 @@ class Loader {
     read_ids("heldout_combination", dataset.heldout_combination);
     read_ids("heldout_operation", dataset.heldout_operation);
     read_ids("heldout_length", dataset.heldout_length);
+    read_ids("sft_only", dataset.sft_only);
+    const Node* people = node.find("heldout_people");
+    const bool all_people = people != nullptr && people->is_scalar() && people->text() == "all";
+    if (all_people && !synthesize)
+      map.mistake("heldout_people", "`heldout_people: all` stands beside `synthesize` alone",
+                  "a list of tasks");
+    if (all_people)
+      map.expect("heldout_people");
+    else
+      read_ids("heldout_people", dataset.heldout_people);
     const Node* train = node.find("train");
-    if (train != nullptr && train->is_scalar() && train->text() == "split") {
+    const bool is_word = train != nullptr && train->is_scalar() && !train->is_null();
+    if (is_word && synthesize) {
+      map.mistake("train", "`train` beside `synthesize`: expected a list of tasks in `folder`",
+                  "synthesised tasks need not be named");
+      map.expect("train");
+    } else if (is_word && train->text() == "split") {
       map.expect("train");
       if (!used.empty())
         map.mistake("train", "`train: split` takes held-out tasks from their files",
                     "leave the other lists out");
       else
         read_splits(known, dataset);
-    } else if (train != nullptr && train->is_scalar() && train->text() == "all") {
+    } else if (is_word && train->text() == "all") {
       map.expect("train");
       for (const std::string& id : known)
         if (!used.contains(id)) dataset.train.push_back(id);
     } else {
       read_ids("train", dataset.train);
-      if (map.usable() &&
+      read_splits(synthesised, dataset);
+      if (all_people)
+        for (const std::string& id : known)
+          if (!used.contains(id) && !std::binary_search(synthesised.begin(), synthesised.end(), id))
+            dataset.heldout_people.push_back(id);
+      if (map.usable() && !synthesize &&
           (train == nullptr || train->is_null() || (train->is_sequence() && train->items().empty())))
         map.mistake("train", "`dataset` names no task to train on", "train: all, or a list of task ids");
     }
@@ -278,14 +324,16 @@ class Loader {
         {"train", &dataset.train},
         {"heldout_combination", &dataset.heldout_combination},
         {"heldout_operation", &dataset.heldout_operation},
-        {"heldout_length", &dataset.heldout_length}};
+        {"heldout_length", &dataset.heldout_length},
+        {"sft_only", &dataset.sft_only}};
     for (const std::string& id : known) {
       const std::string split = task_split(dataset.folder / id);
       const auto is_split = [&](const auto& group) { return split == group.first; };
       if (split != "extra" && std::none_of(std::begin(groups), std::end(groups), is_split))
-        mistakes_.push_back({(dataset.folder / id / "task.yaml").string(), 0, 0,
-                             fmt::format("`train: split`: the task's `split` is `{}`", split),
-                             "train, heldout_combination, heldout_operation, heldout_length or extra"});
+        mistakes_.push_back(
+            {(dataset.folder / id / "task.yaml").string(), 0, 0,
+             fmt::format("`train: split`: the task's `split` is `{}`", split),
+             "train, heldout_combination, heldout_operation, heldout_length, sft_only or extra"});
       for (const auto& [name, ids] : groups)
         if (split == name) ids->push_back(id);
     }

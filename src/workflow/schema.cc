@@ -159,6 +159,8 @@ Json dataset_schema() {
        {"kernelbench",
         {{"type", "string"},
          {"description", "A checkout of KernelBench instead of `folder`: its modules become tasks."}}},
+       {"synthesize", closed_map(properties_schema(synthesize_keys(), SynthesizeSettings{}),
+                                 "Tasks from a grammar; with `folder`, beside the tasks there.")},
        {"levels", list_of({{"type", "integer"}, {"minimum", 1}, {"maximum", 3}}, "Levels of KernelBench.")},
        {"train",
         {{"description",
@@ -166,9 +168,16 @@ Json dataset_schema() {
          {"anyOf", {{{"enum", {"all", "split"}}}, ids}}}},
        {"heldout_combination", ids},
        {"heldout_operation", ids},
-       {"heldout_length", ids}},
-      "The tasks.", {"train"});
-  dataset["oneOf"] = {{{"required", {"folder"}}}, {{"required", {"kernelbench"}}}};
+       {"heldout_length", ids},
+       {"heldout_people",
+        {{"description",
+          "The same of tasks that people wrote; all: every task of `folder` that no list names."},
+         {"anyOf", {{{"enum", {"all"}}}, ids}}}},
+       {"sft_only", ids}},
+      "The tasks.", Json::array());
+  dataset["oneOf"] = {{{"required", {"folder", "train"}}, {"not", {{"required", {"synthesize"}}}}},
+                      {{"required", {"kernelbench", "train"}}, {"not", {{"required", {"synthesize"}}}}},
+                      {{"required", {"synthesize"}}}};
   return dataset;
 }
 

@@ -531,7 +531,9 @@ Json resolved_parameters(const StageSpec& spec) {
   const auto* command = std::get_if<CommandSettings>(&spec.settings);
   if (spec.kind != "service" && (command == nullptr || command->items != "none"))
     for (const auto& [name, tasks] : spec.dataset.groups())
-      if (name != std::string("heldout_length") || !tasks->empty())  // stages of older runs have none
+      // Stages of older runs have no such groups.
+      if (!tasks->empty() || tasks == &spec.dataset.train || tasks == &spec.dataset.heldout_combination ||
+          tasks == &spec.dataset.heldout_operation)
         json["dataset"][name] = *tasks;
   return json;
 }

@@ -315,6 +315,43 @@ const Table<Resources>& resource_keys() {
   return table;
 }
 
+const Table<SynthesizeSettings>& synthesize_keys() {
+  using S = SynthesizeSettings;
+  constexpr double kManyTasks = 1e6, kLargestSeed = 1e12;
+  static const Table<S> table = {
+      {{"seed", Form::kInteger, "Of what is drawn.", 0, kLargestSeed}, &S::seed},
+      {{"split_seed", Form::kInteger, "Of which operators, and which pairs of them, are held out.", 0,
+        kLargestSeed},
+       &S::split_seed},
+      {{"count", Form::kInteger, "Tasks to train on: their programs are measured.", 1, kManyTasks},
+       &S::count},
+      {{"unsolved", Form::kInteger,
+        "More tasks to train on, which have no program: all that is learned of them, the model has written.",
+        0, kManyTasks},
+       &S::unsolved},
+      {{"sft_only", Form::kInteger,
+        "More tasks, whose programs stage 1 learns as they are. Nothing of them is measured.", 0, kManyTasks},
+       &S::sft_only},
+      {{"heldout", Form::kInteger,
+        "Tasks of each kind that is held out: new pairs of operators, operators never seen, longer chains.",
+        0, kManyTasks},
+       &S::heldout},
+      {{"longest", Form::kInteger, "Operators of a trained chain, at most.", 1, 12}, &S::longest},
+      {{"traced_share", Form::kShare,
+        "Share of the tasks that are written as KernelBench's are: sizes are numbers, an operator a line.", 0,
+        1},
+       &S::traced_share},
+      {{"pairs_share", Form::kShare, "Share of the pairs of operators that is held out.", 0, 0.9},
+       &S::pairs_share},
+      {{"operators_out", Form::kInteger, "Operators that are held out.", 0, 20}, &S::operators_out},
+      {{"least_gain", Form::kNumber,
+        "How much longer eager takes than the roofline, at least; tasks with less to gain are dropped.", 1,
+        100},
+       &S::least_gain},
+  };
+  return table;
+}
+
 const Table<AugmentSettings>& augment_keys() {
   using S = AugmentSettings;
   static const Table<S> table = {
@@ -461,6 +498,12 @@ const Table<MeasureSettings>& measure_keys() {
       {{"samples", Form::kInteger, "Samples for each task.", 1, 100000}, &S::samples},
       {{"contrastive_prompt", Form::kBoolean, "Sample with the contrastive prompt."}, &S::contrastive_prompt},
       {{"heldout", Form::kBoolean, "The held-out tasks as well."}, &S::heldout},
+      {{.name = "groups",
+        .form = Form::kStrings,
+        .meaning = "Tasks of these groups alone; none: as `heldout` says.",
+        .words = {"train", "heldout_combination", "heldout_operation", "heldout_length", "heldout_people"},
+        .young = true},
+       &S::groups},
   };
   return table;
 }

@@ -17,6 +17,7 @@ const Table<Notify>& notify_keys();
 const Table<Budget>& budget_keys();
 const Table<Resources>& resource_keys();
 inline constexpr const char* kShardsAGpu = "shards_a_gpu";  // one of them, which measure jobs alone have
+const Table<SynthesizeSettings>& synthesize_keys();
 const Table<AugmentSettings>& augment_keys();
 
 const Table<SftSettings>& sft_keys();

@@ -1,7 +1,8 @@
-// Does the model learn? Runs the quickstart with several seeds, 32 programs a task drawn from each stage's frozen checkpoint at the
-// same temperature and with the same form of prompt, and prints the table of stages with bootstrap intervals over tasks and seeds.
+// Does the model learn? Runs the quickstart with several seeds of the split, some programs a task drawn from each
+// stage's frozen checkpoint at the same temperature and with the same form of prompt, and prints the table of stages
+// with bootstrap intervals over the tasks of all seeds.
 //
-//   learning [--seeds 1,2,3] [--folder DIR] [--workflow FILE] [--samples 32] [--only-table]
+//   learning [--seeds 1,2,3] [--folder DIR] [--workflow FILE] [--samples 4] [--only-table]
 //
 // Runs that are in DIR are gone on with; with --only-table they are only read.
 #include <algorithm>
@@ -29,7 +30,7 @@ struct Options {
   std::vector<std::string> seeds = {"1", "2", "3"};
   fs::path folder = fs::path(WARPSMITH_BINARY_DIR) / "learning";
   fs::path workflow = fs::path(WARPSMITH_SOURCE_DIR) / "workflows/quickstart.yaml";
-  std::string samples = "32";
+  std::string samples = "4";
   bool only_table = false;
 };
 
@@ -57,8 +58,8 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-// One evaluated stage of all seeds: group -> task -> seed -> samples.
-using Cells = std::map<std::string, std::map<std::string, std::map<std::string, std::vector<const store::SampleRow*>>>>;
+// One evaluated stage of all seeds: group -> seed and task -> samples. Each seed has tasks of its own.
+using Cells = std::map<std::string, std::map<std::string, std::vector<const store::SampleRow*>>>;
 
 using Figure = std::function<double(const std::vector<const store::SampleRow*>&)>;
 
@@ -78,19 +79,23 @@ Figure log_one_draw(double floor, double failure) {
   };
 }
 
-std::vector<std::vector<double>> matrix(const Cells& cells, const std::string& group, const std::vector<std::string>& seeds, const Figure& figure) {
+double novel_share(const std::vector<const store::SampleRow*>& samples) {
+  return static_cast<double>(std::count_if(samples.begin(), samples.end(), [](const auto* s) { return is_valid(*s) && !s->known; })) /
+         static_cast<double>(samples.size());
+}
+
+// One draw where a known program counts as none.
+double log_novel_draw(const std::vector<const store::SampleRow*>& samples) {
+  double sum = 0;
+  for (const auto* s : samples) sum += is_valid(*s) && !s->known ? std::log(std::max(1.0, s->speedup)) : 0;
+  return sum / static_cast<double>(samples.size());
+}
+
+// Of tasks that all of `stages` have, a row each.
+std::vector<std::vector<double>> rows_of(const Cells& cells, const std::string& group, const Figure& figure) {
   std::vector<std::vector<double>> rows;
-  const auto it = cells.find(group);
-  if (it == cells.end()) return rows;
-  for (const auto& [task, by_seed] : it->second) {
-    std::vector<double> row;
-    for (const std::string& seed : seeds) {
-      const auto found = by_seed.find(seed);
-      if (found == by_seed.end()) break;
-      row.push_back(figure(found->second));
-    }
-    if (row.size() == seeds.size()) rows.push_back(std::move(row));
-  }
+  if (const auto it = cells.find(group); it != cells.end())
+    for (const auto& [task, samples] : it->second) rows.push_back({figure(samples)});
   return rows;
 }
 
@@ -110,7 +115,8 @@ int main(int argc, char** argv) {
     const fs::path run = options.folder / ("seed-" + seed);
     if (!options.only_table) {
       make_folders(options.folder);
-      const std::string command = (fs::path(WARPSMITH_BINARY_DIR) / "warpsmith").string() + " run " + options.workflow.string() + " --seed " + seed +
+      const std::string command = (fs::path(WARPSMITH_BINARY_DIR) / "warpsmith").string() + " run " + options.workflow.string() +
+                                  " --seed " + seed + " --split-seed " + seed +
                                   " --run-dir " + run.string() + " --set params.samples=" + options.samples;
       std::printf("== %s\n", command.c_str());
       std::fflush(stdout);
@@ -134,7 +140,7 @@ int main(int argc, char** argv) {
       if (!evaluations.contains(sample.stage)) continue;
       const auto verdict = parse_verdict(sample.verdict);
       if (!verdict || *verdict == Verdict::kUnsupported || *verdict == Verdict::kNotMeasured) continue;
-      by_stage[sample.stage][sample.group][sample.task][options.seeds[s]].push_back(&sample);
+      by_stage[sample.stage][sample.group][options.seeds[s] + "/" + sample.task].push_back(&sample);
     }
   }
   // Alphabetical names say nothing of the order; the workflow's three stages do.
@@ -142,35 +148,38 @@ int main(int argc, char** argv) {
     for (const auto& [name, cells] : by_stage)
       if (name.ends_with(part)) stages.push_back(name);
 
-  const Figure one_draw = log_one_draw(1.0, 1.0), no_floor = log_one_draw(0.0, 0.01);
-  for (const char* group : {"train", "heldout_combination", "heldout_operation"}) {
-    std::printf("\n%s\n%-28s %8s %10s %28s %28s\n", group, "after", "valid", "geo. mean", "one draw", "one draw, no floor");
+  const Figure one_draw = log_one_draw(1.0, 1.0);
+  const auto mean = [](const std::vector<std::vector<double>>& rows, bool exponentiate, const char* unit) {
+    return interval(stats::bootstrap_mean(rows), exponentiate, unit);
+  };
+  for (const char* group : {"train", "heldout_combination", "heldout_length", "heldout_operation", "heldout_people"}) {
+    std::printf("\n%s\n%-26s %6s %26s %26s %22s %22s %12s\n", group, "after", "tasks", "valid", "novel", "one draw", "of novel", "as template");
     for (const std::string& stage : stages) {
       const Cells& cells = by_stage[stage];
-      const auto valid = matrix(cells, group, options.seeds, valid_share);
+      const auto valid = rows_of(cells, group, valid_share);
       if (valid.empty()) continue;
-      std::vector<double> correct;
-      for (const auto& [task, by_seed] : cells.at(group))
-        for (const auto& [seed, samples] : by_seed)
-          for (const auto* sample : samples)
-            if (is_valid(*sample)) correct.push_back(sample->speedup);
-      std::printf("%-28s %7.1f%% %9.3fx %28s %28s\n", stage.c_str(), 100 * stats::bootstrap_mean(valid).estimate,
-                  correct.empty() ? 0.0 : stats::geometric_mean(correct),
-                  interval(stats::bootstrap_mean(matrix(cells, group, options.seeds, one_draw)), true, "x").c_str(),
-                  interval(stats::bootstrap_mean(matrix(cells, group, options.seeds, no_floor)), true, "x").c_str());
+      std::size_t novel = 0, of_template = 0;
+      for (const auto& [task, samples] : cells.at(group))
+        for (const auto* sample : samples) {
+          novel += is_valid(*sample) && !sample->known ? 1 : 0;
+          of_template += is_valid(*sample) && sample->of_template ? 1 : 0;
+        }
+      std::printf("%-26s %6zu %26s %26s %22s %22s %5zu of %zu\n", stage.c_str(), valid.size(), mean(valid, false, "").c_str(),
+                  mean(rows_of(cells, group, novel_share), false, "").c_str(), mean(rows_of(cells, group, one_draw), true, "x").c_str(),
+                  mean(rows_of(cells, group, log_novel_draw), true, "x").c_str(), of_template, novel);
     }
     for (std::size_t to = 1; to < stages.size(); ++to)
       for (std::size_t from = 0; from < to; ++from) {
         const auto difference = [&](const Figure& figure) -> std::string {
-          const auto before = matrix(by_stage[stages[from]], group, options.seeds, figure);
-          const auto after = matrix(by_stage[stages[to]], group, options.seeds, figure);
+          const auto before = rows_of(by_stage[stages[from]], group, figure), after = rows_of(by_stage[stages[to]], group, figure);
           if (before.empty() || before.size() != after.size()) return "no samples";
           return interval(stats::paired_bootstrap(before, after), false, "");
         };
-        std::printf("  %s -> %s: valid %s; log one draw %s; log one draw, no floor %s\n", stages[from].c_str(), stages[to].c_str(),
-                    difference(valid_share).c_str(), difference(one_draw).c_str(), difference(no_floor).c_str());
+        std::printf("  %s -> %s: valid %s; log one draw %s; of novel programs %s\n", stages[from].c_str(), stages[to].c_str(),
+                    difference(valid_share).c_str(), difference(one_draw).c_str(), difference(log_novel_draw).c_str());
       }
   }
-  std::printf("\n%zu seeds; intervals: 95 %% bootstrap over tasks and seeds, differences paired.\n", results.size());
+  std::printf("\n%zu seeds; intervals: 95 %% bootstrap over tasks, differences paired. As template: novel programs that a template\n"
+              "of the grammar writes for the task, too.\n", results.size());
   return 0;
 }

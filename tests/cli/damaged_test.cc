@@ -92,7 +92,7 @@ TEST_F(DamagedRunTest, AnOnlyRunWithoutAReadableStateIsShown) {
 }
 
 TEST_F(DamagedRunTest, WhyAnswersWithoutAReadableState) {
-  write("bad", "run.json", Json{{"workflow_file", WARPSMITH_SOURCE_DIR "/workflows/quickstart.yaml"}}.dump());
+  write("bad", "run.json", Json{{"workflow_file", WARPSMITH_SOURCE_DIR "/tests/workflows/tiny.yaml"}}.dump());
   const std::string before = command({"why", "sft", "--run", "bad"});
   EXPECT_THAT(before, Not(HasSubstr("cannot be read")));
   for (const char* content :

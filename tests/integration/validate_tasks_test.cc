@@ -5,9 +5,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <map>
+
 #include "scratch.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/machine.h"
 #include "with_variable.h"
@@ -86,6 +89,44 @@ TEST_F(ValidateTasks, SynthesisedTasksAreSound) {
   const process::ChildResult modules = synthesize(scratch_.path() / "modules", {"--form", "kernelbench"});
   EXPECT_EQ(modules.exit_code, 0) << modules.err;
   EXPECT_TRUE(std::filesystem::is_directory(scratch_.path() / "modules/KernelBench/level2"));
+}
+
+// `dataset: {synthesize: {…}}`: made once, kept by what makes them, beside links to the tasks of people.
+TEST_F(ValidateTasks, SynthesisedDatasetsLieInTheCache) {
+  add("mine", "return torch.relu(x)");
+  const fs::path cache = scratch_.path() / "cache", file = scratch_.path() / "w.yaml";
+  const WithVariable variable("WARPSMITH_CACHE", cache.string());
+  write_file_atomic(file, "schema: warpsmith.workflow/1\nname: w\ndevice: cpu\ndataset:\n  folder: " +
+                              scratch_.path().string() +
+                              "\n  synthesize: {count: 2, unsolved: 1, sft_only: 4, heldout: 1}\n"
+                              "  heldout_people: all\nstages: [{name: c, kind: collect}]\n");
+  const auto plan = [&](std::vector<std::string> more) {
+    process::ChildSpec spec;
+    spec.argv = {(program_folder().parent_path() / "warpsmith").string(), "plan", file.string()};
+    spec.argv.insert(spec.argv.end(), more.begin(), more.end());
+    const process::ChildResult result = process::run_child(spec);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("11 items")) << "4 + 2 + 1 + 3 and one of a person";
+    std::vector<fs::path> folders;
+    for (const fs::path& entry : folder_entries(cache / "synthesised"))
+      if (is_folder(entry)) folders.push_back(entry);
+    return folders;
+  };
+  const std::vector<fs::path> made = plan({});
+  ASSERT_EQ(made.size(), 1u);
+  EXPECT_TRUE(fs::is_symlink(made[0] / "mine"));
+  std::map<std::string, int> solved, unsolved;
+  for (const Json& task : read_json_file(made[0] / "synthesis.json").at("tasks")) {
+    const fs::path folder = made[0] / task.at("task").get<std::string>();
+    EXPECT_NE(path_exists(folder / "candidates"), path_exists(folder / "templates"));
+    ++(path_exists(folder / "candidates") ? solved : unsolved)[task.at("split").get<std::string>()];
+  }
+  EXPECT_EQ(solved, (std::map<std::string, int>{{"train", 2}, {"sft_only", 4}}));
+  EXPECT_EQ(unsolved,
+            (std::map<std::string, int>{
+                {"train", 1}, {"heldout_combination", 1}, {"heldout_length", 1}, {"heldout_operation", 1}}));
+  EXPECT_EQ(plan({}), made) << "they are there";
+  EXPECT_EQ(plan({"--split-seed", "9"}).size(), 2u);
 }
 
 TEST_F(ValidateTasks, OneThatAConstantPassesIsRefusedAtItsPlace) {

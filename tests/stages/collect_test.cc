@@ -59,6 +59,25 @@ TEST(Collect, CompilesAndMeasuresEveryDistinctCandidate) {
   EXPECT_DOUBLE_EQ(summary["groups"]["train"]["best"].get<double>(), 2.0);
 }
 
+TEST(Collect, ProgramsOfGroupSftOnlyAreNeitherCompiledNorMeasured) {
+  StageInputs inputs = make_inputs("collect", "collect", workflow::CollectSettings{{.variants = 2}, {}});
+  inputs.spec.dataset = {.folder = "/data", .train = {"a"}, .sft_only = {"b", "c"}};
+  World world;
+  world.collected = [](const std::string& task) {
+    return collected(task, {{"ok 1.50 of " + task, "ok"}, {"bad of " + task, "compile_error"}});
+  };
+  const StageOutput out = world.drive(inputs);
+  EXPECT_EQ(
+      Json(world.job("0/collect").items),
+      Json::parse(R"([{"id":"a","augment":true},{"id":"b","augment":false},{"id":"c","augment":false}])"));
+  EXPECT_EQ(world.count("compile"), 2u);
+  EXPECT_EQ(out["candidates"].size(), 2u);
+  ASSERT_EQ(out["unmeasured"].size(), 2u) << "right ones alone";
+  EXPECT_EQ(candidate_from_json(out["unmeasured"][1]).source(), "ok 1.50 of c\n");
+  EXPECT_EQ(out["summary"]["sft_only"], Json({{"tasks", 2}, {"programs", 2}}));
+  EXPECT_EQ(out["summary"]["samples"], 2);
+}
+
 TEST(Collect, TheTierThatAModelWritesIsWhatIsCollected) {
   for (const char* answer : {"plan", "extension", "python"}) {
     StageInputs inputs = make_inputs("collect", "collect", workflow::CollectSettings{});

@@ -83,6 +83,13 @@ TEST(Evaluate, MachineCodeOfOthersIsKnown) {
   EXPECT_EQ(out["candidates"][1]["code"], (Json{{"cpu", "new"}}));
 }
 
+TEST(Evaluate, AsksForTheTasksOfTheGroupsThatAreWanted) {
+  World world;
+  world.answer = [](const JobRequest&, const Json& item) { return repeat(item, "ok 1.50 x"); };
+  world.drive(with_checkpoint({.checkpoint_of = "rl", .samples = 2, .groups = {"heldout_operation"}}));
+  EXPECT_EQ(ids_of(world.job("0/generate").items), (std::vector<std::string>{"d#0"}));
+}
+
 // What it repeats of others is right, and is not its merit: neither with another layout, nor with comments,
 // names or constants, nor where they wrote it for another task.
 TEST(Evaluate, IsCreditedWithItsOwnProgramsAlone) {
@@ -95,6 +102,8 @@ TEST(Evaluate, IsCreditedWithItsOwnProgramsAlone) {
   StageInputs inputs = with_checkpoint({.checkpoint_of = "rl", .samples = 7, .heldout = false});
   inputs.peoples_structures =
       std::make_shared<const std::set<std::string>>(std::set{method::normal_form("ok 8.00 c - d")});
+  inputs.template_structures = std::make_shared<const std::set<std::string>>(
+      std::set{method::normal_form("ok 8.00 c - d"), method::normal_form("ok 1.00 a + b")});
   const StageOutput out = world.drive(inputs);
   const Json& train = out["summary"]["groups"]["train"];
   EXPECT_EQ(train["samples"], 14);
@@ -103,6 +112,9 @@ TEST(Evaluate, IsCreditedWithItsOwnProgramsAlone) {
   EXPECT_EQ(train["known"], 5);
   EXPECT_EQ(train["novel"], 2);
   EXPECT_EQ(train["novel_programs"], 2);
+  EXPECT_EQ(train["of_template"], 1) << "a known one is not novel";
+  EXPECT_EQ(out["samples"][5]["of_template"], true);
+  EXPECT_FALSE(out["samples"][6].contains("of_template"));
   EXPECT_EQ(out["samples"][3]["known"], true);
   EXPECT_FALSE(out["samples"][3].contains("repeated"));
   EXPECT_FALSE(out["samples"][5].contains("known"));

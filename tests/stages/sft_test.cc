@@ -52,6 +52,20 @@ TEST(Sft, TrainsOnTheSuccessesOfTrainTasks) {
   EXPECT_EQ(out["summary"]["curve_tail"].size(), 3u);
 }
 
+// Programs that nobody measured, of tasks that are for stage 1 alone.
+TEST(Sft, ProgramsOfGroupSftOnlyAreLearnedAsTheyAre) {
+  StageInputs inputs = with_collect({.steps = 3, .contrastive_share = 0});
+  inputs.spec.dataset.train = {"a"};
+  inputs.spec.dataset.sft_only = {"b"};
+  inputs.upstream["collect"]["unmeasured"] = {to_json(program("b", "straight on", "dataset"))};
+  World world;
+  world.drive(inputs);
+  const auto examples = examples_of(world.log[0]);
+  ASSERT_EQ(examples.size(), 4u);  // three successes of a; what was measured of b is not for training
+  EXPECT_EQ(examples[3]["prompt"], plain_prompt("b"));
+  EXPECT_EQ(examples[3]["completion"], "straight on\n");
+}
+
 TEST(Sft, AModelOfAFolderIsNamedAndExportedAtTheEnd) {
   StageInputs inputs = with_collect({.steps = 3, .contrastive_share = 0});
   workflow::PretrainedModel found;

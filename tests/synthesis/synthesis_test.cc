@@ -115,9 +115,7 @@ TEST(Programs, NoNameStandsForTwoThings) {
   std::vector<std::string> starts = {"", "gather_rows", "matmul"}, ends = {""}, rows = {""};
   for (const Operator& one : operators()) {
     if (one.place == Place::kRow) rows.emplace_back(one.name);
-    if (one.place == Place::kRowEnd || one.place == Place::kColumnEnd || one.place == Place::kScan ||
-        one.place == Place::kTranspose)
-      ends.emplace_back(one.name);
+    if (is_end(one)) ends.emplace_back(one.name);
   }
   const std::regex kernel("__global__ void (\\w+)\\(([^)]*)\\)"), parameter("(\\w+)(,|$)"),
       local("^ +(float|int) (\\w+) ="), temporary("plan: temp (\\w+) ");
@@ -152,8 +150,96 @@ TEST(Programs, NoNameStandsForTwoThings) {
   EXPECT_GT(seen, 700u);
 }
 
+// As KernelBench's modules become tasks: sizes are numbers, an operator of torch a line.
+TEST(Traced, ReferenceIsAsTorchsTracerWritesIt) {
+  const Chain chain = chain_of({"silu", "difference", "rms_norm", "row_max"});
+  const Traced traced = {.sizes = {16, 20, 30}, .axis = 1, .first = "predictions", .second = "targets"};
+  EXPECT_EQ(reference_of(chain, traced),
+            "def forward(predictions: Tensor, targets: Tensor) -> Tensor:\n"
+            "  v_sigmoid = torch.sigmoid(predictions)\n"
+            "  v_mul = torch.mul(predictions, v_sigmoid)\n"
+            "  v_sub = torch.sub(v_mul, targets)\n"
+            "  v_pow_1 = torch.pow(v_sub, 2)\n"
+            "  v_mean = torch.mean(v_pow_1, [1], True)\n"
+            "  v_add = torch.add(v_mean, 1e-05)\n"
+            "  v_sqrt = torch.sqrt(v_add)\n"
+            "  v_div = torch.div(v_sub, v_sqrt)\n"
+            "  v_max_1 = torch.max(v_div, 1)\n"
+            "  v_getitem = v_max_1[0]\n"
+            "  return v_getitem\n");
+  EXPECT_THAT(task_file(chain, traced, {}), HasSubstr("targets: {shape: [BATCH, 16, 20, 30]"));
+  EXPECT_THAT(task_file(chain, traced, {}), HasSubstr("out: {shape: [BATCH, 20, 30]}"));
+  EXPECT_THAT(task_file(chain, {.sizes = {16, 20}, .axis = 2, .keep = true}, {}),
+              HasSubstr("out: {shape: [BATCH, 16, 1]}"));
+  EXPECT_FALSE(can_be_traced(chain_of({"relu"}))) << "one operator alone is a task of KernelBench";
+  EXPECT_FALSE(can_be_traced(chain_of({"gather_rows", "relu"})));
+  EXPECT_EQ(torch_operators_of(chain_of({"square", "all_mean"})), (std::set<std::string>{"mean", "pow"}));
+  EXPECT_TRUE(torch_operators_of(chain_of({"relu", "transpose"})).empty());
+}
+
+TEST(Traced, ProgramsHaveTheTasksSizesAndNames) {
+  const std::vector<Program> rows =
+      programs_of(chain_of({"scale", "row_sum"}), {.sizes = {16, 20, 30}, .axis = 1, .scale = 2});
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[1].source,
+            "// plan: launch k<<<cdiv(BATCH * 20 * 30, 256), 256>>>(x, out, BATCH)\n"
+            "extern \"C\" __global__ void k(const float* x, float* out, int BATCH) {\n"
+            "  int m = blockIdx.x * 256 + threadIdx.x;\n"
+            "  if (m >= BATCH * 20 * 30) return;\n"
+            "  float h0 = 0.f;\n"
+            "  for (int c0 = 0; c0 < 16; c0 += 32) {\n"
+            "    float p = 0.f;\n"
+            "    for (int c = c0; c < min(c0 + 32, 16); c++) {\n"
+            "      int i = m / (20 * 30) * 16 * (20 * 30) + m % (20 * 30) + c * (20 * 30);\n"
+            "      float v = x[i];\n"
+            "      v = v * 2.0f;\n"
+            "      p += v;\n"
+            "    }\n"
+            "    h0 += p;\n"
+            "  }\n"
+            "  out[m] = h0;\n"
+            "}\n");
+  const std::regex open("(^|[^.\\w])(M|N|K|s|eps)([^\\w]|$)");
+  std::size_t seen = 0;
+  for (const Operator& one : operators()) {
+    if (one.place == Place::kStart) continue;
+    for (const char* start : {"", "matmul"}) {
+      std::vector<std::string> names = {start, "scale", one.name};
+      std::erase(names, "");
+      if (is_end(one)) names.insert(names.end() - 1, "rms_norm");
+      const Chain chain = chain_of(names);
+      if (!can_be_traced(chain)) continue;
+      for (std::uint64_t key = 0; key < 6; ++key) {
+        const std::vector<Program> programs = programs_of(chain, draw_traced(chain, key, key % 2 == 0));
+        EXPECT_FALSE(programs.empty()) << one.name;
+        for (const Program& program : programs) {
+          ++seen;
+          EXPECT_FALSE(std::regex_search(program.source, open)) << program.source;
+        }
+      }
+    }
+  }
+  EXPECT_GT(seen, 500u);
+}
+
+TEST(Synthesis, TracedTasksAreLikeNoneOfKernelBench) {
+  Settings settings{{.count = 200, .traced_share = 1}, {}, {}};
+  settings.without = {{"mean", "pow", "sub"}, {"add", "relu"}};
+  int traced = 0;
+  std::set<std::string> files;
+  for (const Synthesised& one : synthesize(settings).tasks) {
+    EXPECT_EQ(one.traced.has_value(), can_be_traced(one.chain)) << one.id;
+    const std::set<std::string> parts = torch_operators_of(one.chain);
+    EXPECT_FALSE(settings.without.contains({parts.begin(), parts.end()})) << one.id;
+    if (!one.traced) continue;
+    ++traced;
+    EXPECT_TRUE(files.insert(task_file(one.chain, *one.traced, {})).second) << one.id;
+  }
+  EXPECT_GT(traced, 50);
+}
+
 TEST(Synthesis, RepeatsAndKeepsItsPromises) {
-  const Settings settings{.seed = 7, .count = 300, .heldout = 30};
+  const Settings settings{{.seed = 7, .count = 300, .heldout = 30}, {}, {}};
   const Synthesis a = synthesize(settings), b = synthesize(settings);
   ASSERT_EQ(a.tasks.size(), 390u);
   std::set<std::string> ids, prints, trained_pairs, trained_operators;
@@ -188,12 +274,15 @@ TEST(Synthesis, RepeatsAndKeepsItsPromises) {
     }
   }
   Settings other = settings;
+  other.operators_out = 0;
+  EXPECT_EQ(synthesize(other).tasks.size(), 360u) << "nothing to hold out, no such tasks";
+  other = settings;
   other.split_seed = 2;
   EXPECT_NE(synthesize(other).operators_out, a.operators_out);
 }
 
 TEST(Synthesis, MakesNothingThatIsToBeLeftOut) {
-  const Settings all{.seed = 3, .count = 60};
+  const Settings all{{.seed = 3, .count = 60}, {}, {}};
   Settings fewer = all;
   for (const Synthesised& one : synthesize(all).tasks) {
     if (fewer.without.size() < 20)
@@ -213,7 +302,9 @@ TEST(Synthesis, MakesNothingThatIsToBeLeftOut) {
           "def forward(a: Tensor, c: Tensor) -> Tensor:\n    return torch.relu(a + c)\n"));
 }
 
-TEST(Synthesis, SaysWhereTheGrammarEnds) { EXPECT_THROW(synthesize({.count = 5000, .longest = 1}), Error); }
+TEST(Synthesis, SaysWhereTheGrammarEnds) {
+  EXPECT_THROW(synthesize({{.count = 5000, .longest = 1}, {}, {}}), Error);
+}
 
 }  // namespace
 }  // namespace warpsmith::synthesis

@@ -281,8 +281,8 @@ TEST_F(LoadTask, OptionalKeysHaveDefaults) {
 
 TEST_F(LoadTask, TellsMistakesWithTheirPlace) {
   EXPECT_EQ(mistakes(with("split: heldout_combination", "split: heldout")),
-            "t:4:8: `split`: `heldout` is not known (expected one of train, heldout_combination, "
-            "heldout_operation, heldout_length, extra)\n");
+            "t:4:8: `split`: `heldout` is not known (expected one of train, sft_only, "
+            "heldout_combination, heldout_operation, heldout_length, extra)\n");
   EXPECT_EQ(mistakes(with("shape: [N * 2]", "shape: [N * (M]")), "t:9:54: `N * (M`: `)` is missing\n");
   EXPECT_EQ(mistakes(with("shape: [N * 2]", "shape: [K * 2]")),
             "t:9:48: unknown dim `K` (did you mean `M`?)\n");

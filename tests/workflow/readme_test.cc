@@ -214,6 +214,8 @@ TEST_F(WorkflowReadme, TablesHoldTheKeysOfTheFormat) {
   const Json& defs = schema_.at("$defs");
   compare_names("## Keys of the file", "key", names(file));
   compare_names("### `dataset`", "key", names(file.at("dataset").at("properties")));
+  compare("#### `synthesize`", "",
+          rows_of(file.at("dataset").at("properties").at("synthesize").at("properties")));
   compare("### For every stage", "`budget`", rows_of(file.at("budget").at("properties")));
   Json endpoint = defs.at("policy").at("properties").at("endpoint").at("properties");
   compare("### `policy`", "`budget` of an endpoint", rows_of(endpoint.at("budget").at("properties")));

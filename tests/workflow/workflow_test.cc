@@ -117,6 +117,80 @@ TEST(WorkflowCases, MessagesAreAsWritten) {
   }
 }
 
+// `dataset: {train: split}`: each task where its file says, and what no group is named is told.
+TEST(Workflow, TasksAreSplitAsTheirFilesSay) {
+  const fs::path base = fs::path(testing::TempDir()) / "warpsmith_split_test";
+  for (const auto& [task, split] : std::vector<std::pair<std::string, std::string>>{
+           {"a", "train"}, {"b", "sft_only"}, {"c", "heldout_length"}, {"d", "extra"}, {"e", "held_out"}}) {
+    make_folders(base / "tasks" / task);
+    write_file_atomic(base / "tasks" / task / "task.yaml", "split: " + split + "\n");
+  }
+  const std::string text =
+      "schema: warpsmith.workflow/1\nname: w\ndataset: {folder: tasks, train: split}\n"
+      "stages: [{name: c, kind: collect}]\n";
+  LoadOptions options;
+  options.base_folder = base;
+  EXPECT_THAT(lines_of(load_workflow_text(text, "w.yaml", options).mistakes),
+              ElementsAre((base / "tasks/e/task.yaml").string() +
+                          ": `train: split`: the task's `split` is `held_out` (train, heldout_combination, "
+                          "heldout_operation, heldout_length, sft_only or extra)"));
+  fs::remove_all(base / "tasks/e");
+  const LoadResult result = load_workflow_text(text, "w.yaml", options);
+  ASSERT_TRUE(result.spec);
+  const DatasetSettings& dataset = result.spec->stages[0].dataset;
+  EXPECT_THAT(dataset.train, ElementsAre("a"));
+  EXPECT_THAT(dataset.sft_only, ElementsAre("b"));
+  EXPECT_THAT(dataset.heldout_length, ElementsAre("c"));
+  EXPECT_THAT(dataset.ids(), ElementsAre("a", "b", "c"));
+}
+
+// Synthesised tasks lie beside those of `folder`, whose lists say what these are for.
+TEST(Workflow, SynthesisedTasksAreSplitBesideThoseOfAFolder) {
+  const fs::path base = make_base(), made = fs::path(testing::TempDir()) / "warpsmith_made_test";
+  for (const char* task : {"add", "mul", "softmax"}) make_folders(made / task);
+  for (const auto& [task, split] : std::vector<std::pair<std::string, std::string>>{
+           {"add", "extra"}, {"mul", "train"}, {"softmax", "train"}, {"s1", "train"}, {"s2", "sft_only"}}) {
+    make_folders(made / task);
+    write_file_atomic(made / task / "task.yaml", "split: " + split + "\n");
+  }
+  SynthesizeSettings asked;
+  LoadOptions options;
+  options.base_folder = base;
+  options.overrides = {"dataset.synthesize.split_seed=7"};
+  options.synthesize = [&](const SynthesizeSettings& settings, const fs::path& people) {
+    asked = settings;
+    EXPECT_EQ(people, base / "tasks");
+    return made;
+  };
+  const auto load = [&](const std::string& dataset) {
+    return load_workflow_text("schema: warpsmith.workflow/1\nname: w\ndataset: " + dataset +
+                                  "\nstages: [{name: c, kind: collect}]\n",
+                              "w.yaml", options);
+  };
+  const LoadResult result =
+      load("{folder: tasks, synthesize: {count: 3, sft_only: 9}, heldout_operation: [softmax]}");
+  ASSERT_TRUE(result.spec) << testing::PrintToString(lines_of(result.mistakes));
+  EXPECT_EQ(asked.count, 3);
+  EXPECT_EQ(asked.sft_only, 9);
+  EXPECT_EQ(asked.split_seed, 7u);
+  const DatasetSettings& dataset = result.spec->stages[0].dataset;
+  EXPECT_EQ(dataset.folder, made);
+  EXPECT_THAT(dataset.train, ElementsAre("s1")) << "tasks of the folder are where the lists say";
+  EXPECT_THAT(dataset.sft_only, ElementsAre("s2"));
+  EXPECT_THAT(dataset.heldout_operation, ElementsAre("softmax"));
+
+  options.overrides.clear();
+  EXPECT_THAT(lines_of(load("{folder: tasks, synthesize: {count: 0}, train: all}").mistakes),
+              ElementsAre("w.yaml:3:46: `count`: 0 is out of range (1 to 1000000)",
+                          "w.yaml:3:57: `train` beside `synthesize`: expected a list of tasks in `folder` "
+                          "(synthesised tasks need not be named)"));
+  options.synthesize = [](const SynthesizeSettings&, const fs::path&) -> fs::path {
+    throw Error("the grammar has not so many");
+  };
+  EXPECT_THAT(lines_of(load("{synthesize: {count: 3}}").mistakes),
+              ElementsAre("w.yaml:3:23: `synthesize`: the grammar has not so many"));
+}
+
 TEST(Workflow, ReferencesKeepTheirTypes) {
   const auto spec = good(kHead + R"(
 params: {n: 12, share: 5%, words: [add], name: x, m: "${params.n}"}
@@ -276,8 +350,11 @@ TEST(Workflow, ManyParametersInAnyOrder) {
 TEST(ShippedWorkflows, AreGood) {
   for (const char* file :
        {"workflows/quickstart.yaml", "workflows/cuda_l1.yaml", "workflows/portability.yaml",
-        "workflows/cuda_l1_release.yaml", "workflows/pretrained.yaml", "tests/workflows/tiny.yaml"}) {
+        "workflows/cuda_l1_release.yaml", "workflows/pretrained.yaml", "workflows/composition.yaml",
+        "tests/workflows/tiny.yaml"}) {
     LoadOptions options;
+    options.kernelbench = [](const fs::path&, const std::vector<int>&) { return kSource / "datasets"; };
+    options.synthesize = [](const SynthesizeSettings&, const fs::path& people) { return people; };
     options.pretrained = [](const fs::path&, bool, int context) {
       return PretrainedModel{.family = "llama",
                              .settings = {},

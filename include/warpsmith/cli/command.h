@@ -49,6 +49,8 @@ CLI::App* add_command(CLI::App& app, CommandContext& context, const std::string&
 void add_json_flag(CLI::App& command, CommandContext& context);
 // --seed N, from 0 to 2^63 - 1 as in a workflow file.
 void add_seed_option(CLI::App& command, std::optional<std::uint64_t>& seed);
+// --set, and --split-seed N, which sets `dataset.synthesize.split_seed`.
+void add_override_options(CLI::App& command, std::vector<std::string>& overrides);
 
 // A run's folder from what the user wrote: a path of a folder with run.json, or a name below context.results;
 // with an empty name the run that was changed last. Throws Error with kExitUsage where there is none.

@@ -24,10 +24,11 @@ inline constexpr std::size_t kFewestTasks = 5;  // of which a bootstrap says how
 struct EvaluationRow {
   std::string stage, hash8, group;
   std::int64_t tasks = 0, samples = 0, valid = 0;
-  std::int64_t repeated = 0;        // correct, and a program that no model wrote
-  std::int64_t known = 0;           // these, and those that differ from one in names and constants of source or code
-  std::int64_t novel = 0;           // the other correct ones: the model's own
+  std::int64_t repeated = 0;  // correct, and a program that no model wrote
+  std::int64_t known = 0;  // these, and those that differ from one in names and constants of source or code
+  std::int64_t novel = 0;  // the other correct ones: the model's own
   std::int64_t novel_programs = 0;  // distinct ones of them
+  std::int64_t of_template = 0;     // novel ones that a template of the grammar writes, too
   std::int64_t host_bound = 0;      // tasks whose speedups are left out: their baseline waits for the host
   std::int64_t counted = 0;         // samples of the others
   // Over their novel programs; nothing where there is none.

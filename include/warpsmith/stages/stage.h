@@ -122,6 +122,9 @@ struct StageInputs {
   // structure_of() every program of any tier that lies in the dataset's folders, of all tasks, held-out ones
   // too; may be null.
   std::shared_ptr<const std::set<std::string>> peoples_structures = nullptr;
+  // The same of what templates write for tasks that a model is to solve, which nobody learns from; may be
+  // null.
+  std::shared_ptr<const std::set<std::string>> template_structures = nullptr;
 };
 
 // Sizes of a stage's model, as warpsmith-train has them (model::decoder_settings_from_json()).

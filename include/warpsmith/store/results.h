@@ -19,7 +19,7 @@
 
 namespace warpsmith::store {
 
-inline constexpr const char* kSchema = "warpsmith.results/14";
+inline constexpr const char* kSchema = "warpsmith.results/15";
 
 struct TaskRow {
   std::string id, title, split, ops, reference, degenerate, stage, hash8;
@@ -66,6 +66,7 @@ struct SampleRow {
   bool repeated = false;  // it is a copy of a program that no model wrote
   bool known =
       false;  // so, or but for names and constants, of source or code: its speed is not the stage's merit
+  bool of_template = false;  // not known, and a template writes the same for a task that was to be solved
 };
 
 // What a checking model says of a program whose score jumped: advice.

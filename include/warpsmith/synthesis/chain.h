@@ -2,7 +2,7 @@
 //
 //   start: the matrix itself | rows of a table by index | a matrix product
 //   steps: elementwise, with a second operand or without; and norms of rows
-//   end:   nothing | a reduction of rows or columns | a scan of rows | a transposition
+//   end:   nothing | a reduction of rows, columns or all | a scan of rows | a transposition
 #pragma once
 
 #include <array>
@@ -29,6 +29,7 @@ enum class Place {
   kRow,        // of v and of results of passes over its row
   kRowEnd,     // a row becomes a number
   kColumnEnd,  // a column does
+  kAllEnd,     // all elements do
   kScan,       // each element becomes the sum up to it
   kTranspose
 };
@@ -51,7 +52,11 @@ struct Operator {
   const char* operand_values = "";  // of the input; of a scalar its value
   std::vector<Pass> passes = {};    // kRow, kRowEnd; one of kColumnEnd, over the column
   const char* hard_values = "";     // a distribution of x that its mistakes show with; may be empty
+  bool divides = false;             // by what is 0 for a row of zeros
 };
+
+// Whether it ends a chain.
+bool is_end(const Operator& one);
 
 // All that the grammar knows, in a fixed order; chains name them by index.
 const std::vector<Operator>& operators();

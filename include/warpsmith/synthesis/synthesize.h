@@ -4,32 +4,30 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "warpsmith/synthesis/chain.h"
+#include "warpsmith/synthesis/traced.h"
+#include "warpsmith/workflow/spec.h"
 
 namespace warpsmith::synthesis {
 
-struct Settings {
-  std::uint64_t seed = 1;
-  std::uint64_t split_seed = 1;  // which pairs and operators are held out
-  int count = 100;               // of trained tasks
-  int heldout = 0;               // of each kind of held-out task
-  int longest = 4;               // operators in a trained chain; longer ones are held out, up to three more
-  double pairs_share = 0.15;     // of pairs that are held out
-  int operators_out = 2;         // operators that are held out
-  double least_gain = 1.1;       // gain_of()
-  // Tasks that are never made: by the sorted names of their operators, and by their references but for names.
+struct Settings : workflow::SynthesizeSettings {
+  // Tasks that are never made: by the sorted names of their operators, the grammar's or torch's (each once),
+  // and by their references but for names.
   std::set<std::vector<std::string>> without;
   std::set<std::string> without_references;  // normal_form_of_reference()
 };
 
 struct Synthesised {
   Chain chain;
-  std::string id;     // "square_bias_relu_3f2a"
-  std::string split;  // "train", "heldout_combination", "heldout_operation", "heldout_length"
+  std::string id;      // "square_bias_relu_3f2a"
+  std::string split;   // "train", "heldout_combination", "heldout_operation", "heldout_length", "sft_only"
+  bool solved = true;  // it has programs that may be learned from
+  std::optional<Traced> traced = std::nullopt;  // how it is written as KernelBench's are
 };
 
 struct Dropped {

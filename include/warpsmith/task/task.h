@@ -99,8 +99,8 @@ struct CudnnSpec {
 using Dims = std::map<std::string, std::int64_t>;  // symbol -> size: one shape of a task
 
 // Which share of the data a task belongs to where a workflow does not say.
-enum class Split { kTrain, kHeldoutCombination, kHeldoutOperation, kHeldoutLength, kExtra };
-// "train", "heldout_combination", "heldout_operation", "heldout_length", "extra"
+enum class Split { kTrain, kSftOnly, kHeldoutCombination, kHeldoutOperation, kHeldoutLength, kExtra };
+// "train", "sft_only", "heldout_combination", "heldout_operation", "heldout_length", "extra"
 std::string_view to_string(Split split);
 
 struct Task {
@@ -199,6 +199,9 @@ std::optional<Task> load_task(const std::filesystem::path& folder, Diagnostics& 
 std::optional<Task> load_task_text(std::string_view text, const std::filesystem::path& folder,
                                    Diagnostics& diagnostics);
 std::vector<CandidateFile> load_candidate_files(const Task& task, Diagnostics& diagnostics);
+// Those in <task>/templates/, right ones: what templates write for a synthesised task that is to be solved by
+// a model. Nothing is learned from them; what a model writes is compared with them.
+std::vector<CandidateFile> load_template_files(const Task& task, Diagnostics& diagnostics);
 // All tasks below `folder` (each subfolder with a task.yaml), sorted by id.
 std::vector<Task> load_tasks(const std::filesystem::path& folder, Diagnostics& diagnostics);
 // The same, for work on the tasks `ids` alone: mistakes in others go to `elsewhere`, and such tasks are left

@@ -26,6 +26,11 @@ struct LoadOptions {
   // alone, or all that become tasks. It may throw Error. Not set: such a dataset is a mistake.
   std::function<std::filesystem::path(const std::filesystem::path& checkout, const std::vector<int>& levels)>
       kernelbench;
+  // A folder with synthesised tasks: `dataset: {synthesize: {…}}`; `people`: of tasks of people, which are to
+  // lie there, too, and none of which is made; may be empty. It may throw Error. Not set: as above.
+  std::function<std::filesystem::path(const SynthesizeSettings& settings,
+                                      const std::filesystem::path& people)>
+      synthesize;
   // Looks at a Hugging Face folder: `model: {from: PATH}` and `{shape_of: PATH}`; `weights`: they must be
   // there; `context`: at most so many tokens, 0: as many as it allows. It may throw Error. Not set: such a
   // model is a mistake, unless files are not checked.

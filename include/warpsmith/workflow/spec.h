@@ -1,6 +1,7 @@
 // What a workflow file says, after substitution and matrix expansion. Format document: workflows/README.md.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -143,17 +144,36 @@ struct ProtocolSettings {
 };
 
 struct DatasetSettings {
-  std::filesystem::path folder;                                                            // absolute
-  std::vector<std::string> train, heldout_combination, heldout_operation, heldout_length;  // task ids
+  std::filesystem::path folder;  // absolute
+  // Ids of tasks. sft_only: stage 1 learns their programs as they are; nothing else is done with them.
+  std::vector<std::string> train, heldout_combination, heldout_operation, heldout_length, heldout_people,
+      sft_only;
   // All of these with their names, `train` first.
   using Group = std::pair<const char*, const std::vector<std::string>*>;
-  std::array<Group, 4> groups() const {
+  std::array<Group, 6> groups() const {
     return {Group{"train", &train},
             {"heldout_combination", &heldout_combination},
             {"heldout_operation", &heldout_operation},
-            {"heldout_length", &heldout_length}};
+            {"heldout_length", &heldout_length},
+            {"heldout_people", &heldout_people},
+            {"sft_only", &sft_only}};
   }
-  std::set<std::string> ids() const;  // of all three
+  std::set<std::string> ids() const;  // of all groups
+};
+
+// Tasks from a grammar (datasets/README.md, "Synthesised tasks"). The same settings make the same tasks.
+struct SynthesizeSettings {
+  std::uint64_t seed = 1;
+  std::uint64_t split_seed = 1;  // which pairs and operators are held out
+  int count = 100;               // of trained tasks
+  int unsolved = 0;              // of trained tasks that have no program
+  int sft_only = 0;              // of tasks whose programs stage 1 learns as they are
+  int heldout = 0;               // of each kind of held-out task
+  int longest = 4;               // operators in a trained chain; longer ones are held out, up to three more
+  double traced_share = 0;       // of tasks that are written as KernelBench's are
+  double pairs_share = 0.15;     // of pairs that are held out
+  int operators_out = 2;         // operators that are held out
+  double least_gain = 1.1;       // synthesis::gain_of()
 };
 
 struct PromptSettings {
@@ -237,7 +257,12 @@ struct MeasureSettings {
   std::string select = "best";    // of candidates: "best" of each task, or "all"
   int samples = 8;                // a task
   bool contrastive_prompt = false;
-  bool heldout = true;  // also the held-out tasks
+  bool heldout = true;              // also the held-out tasks
+  std::vector<std::string> groups;  // tasks of these groups alone; empty: as `heldout` says
+  bool wants_group(std::string_view group) const {
+    if (groups.empty()) return group == "train" || (heldout && group != "sft_only");
+    return std::find(groups.begin(), groups.end(), group) != groups.end();
+  }
   // Whether they come from elsewhere than a stage of the workflow: StageSpec::taken.
   bool takes() const { return !candidates_of_run.empty() || !candidates.empty(); }
 };

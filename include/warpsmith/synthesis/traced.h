@@ -1,0 +1,38 @@
+// A chain on a batch of tensors of fixed sizes, as KernelBench's modules become tasks: the reference has an
+// operator of torch a line, named as torch's tracer names them, and sizes are numbers. Such a task has two
+// operators at least: one alone is a task of KernelBench's level 1, by which what was learned is judged.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "warpsmith/synthesis/chain.h"
+#include "warpsmith/synthesis/programs.h"
+#include "warpsmith/synthesis/task_text.h"
+
+namespace warpsmith::synthesis {
+
+struct Traced {
+  std::vector<int> sizes;                 // of x behind the batch, one to three; of a product {K, N}
+  std::size_t axis = 1;                   // of norms, reductions and scans: 1, or the last
+  bool keep = false;                      // a reduction keeps its axis, at size 1
+  double scale = 0.5;                     // what `scale` multiplies with
+  std::string first = "x", second = "y";  // names of the first input, and of a matrix beside it
+};
+
+bool can_be_traced(const Chain& chain);
+// torch's operators that the chain is made of, as a task of KernelBench names its parts; empty where there is
+// one that no traced task has.
+std::set<std::string> torch_operators_of(const Chain& chain);
+// Sizes, axis and names, drawn by `key`; `runs`: sizes are such that the CPU twin is quick.
+Traced draw_traced(const Chain& chain, std::uint64_t key, bool runs = true);
+
+// TorchScript with `forward`.
+std::string reference_of(const Chain& chain, const Traced& traced);
+std::string task_file(const Chain& chain, const Traced& traced, const TaskLabel& label);
+// Those of programs_of() that fit, at these sizes; at least one.
+std::vector<Program> programs_of(const Chain& chain, const Traced& traced);
+
+}  // namespace warpsmith::synthesis

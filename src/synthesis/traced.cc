@@ -1,0 +1,378 @@
+#include "warpsmith/synthesis/traced.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "warpsmith/base/random.h"
+#include "warpsmith/base/text.h"
+
+namespace warpsmith::synthesis {
+
+namespace {
+
+// A line each: `{v}` is what came before the operator, `{o}` its operand, `{0}`, `{1}` … what these lines
+// have made, `{a}` the axis, `{k}` ", True" where it is kept, `{s}` a number. "[0]": the first of a pair.
+const std::vector<const char*>* lines_of(const std::string_view name) {
+  static const std::map<std::string_view, std::vector<const char*>> kLines = {
+      {"matmul", {"matmul({v}, {o})"}},
+      {"relu", {"relu({v})"}},
+      {"square", {"pow({v}, 2)"}},
+      {"abs", {"abs({v})"}},
+      {"negate", {"neg({v})"}},
+      {"sigmoid", {"sigmoid({v})"}},
+      {"tanh", {"tanh({v})"}},
+      {"silu", {"sigmoid({v})", "mul({v}, {0})"}},
+      {"gelu", {"gelu({v})"}},
+      {"clamp", {"hardtanh({v}, -1.0, 1.0)"}},
+      {"leaky_relu", {"leaky_relu({v})"}},
+      {"elu", {"elu({v}, 1.0)"}},
+      {"softsign", {"abs({v})", "add({0}, 1)", "div({v}, {1})"}},
+      {"hardswish", {"hardswish({v})"}},
+      {"selu", {"selu({v})"}},
+      {"hardsigmoid", {"hardsigmoid({v})"}},
+      {"softplus", {"softplus({v})"}},
+      {"new_gelu",
+       {"mul({v}, 0.5)", "pow({v}, 3.0)", "mul({1}, 0.044715)", "add({v}, {2})",
+        "mul({3}, 0.7978845608028654)", "tanh({4})", "add({5}, 1.0)", "mul({0}, {6})"}},
+      {"scale", {"mul({v}, {s})"}},
+      {"bias", {"add({v}, {o})"}},
+      {"weight", {"mul({v}, {o})"}},
+      {"row_scale", {"unsqueeze({o}, 1)", "mul({v}, {0})"}},
+      {"residual", {"add({v}, {o})"}},
+      {"gate", {"mul({v}, {o})"}},
+      {"difference", {"sub({v}, {o})"}},
+      {"maximum", {"maximum({v}, {o})"}},
+      {"center", {"mean({v}, [{a}], True)", "sub({v}, {0})"}},
+      {"rms_norm",
+       {"pow({v}, 2)", "mean({0}, [{a}], True)", "add({1}, 1e-05)", "sqrt({2})", "div({v}, {3})"}},
+      {"l1_norm", {"abs({v})", "mean({0}, [{a}], True)", "div({v}, {1})"}},
+      {"unit_norm", {"linalg_vector_norm({v}, 2, [{a}], True)", "div({v}, {0})"}},
+      {"row_softmax", {"softmax({v}, {a})"}},
+      {"log_softmax", {"log_softmax({v}, {a})"}},
+      {"row_sum", {"sum({v}, [{a}]{k})"}},
+      {"row_mean", {"mean({v}, [{a}]{k})"}},
+      {"row_max", {"max({v}, {a}{k})", "[0]"}},
+      {"row_min", {"min({v}, {a}{k})", "[0]"}},
+      {"row_norm", {"linalg_vector_norm({v}, 2, [{a}]{k})"}},
+      {"all_sum", {"sum({v})"}},
+      {"all_mean", {"mean({v})"}},
+      {"row_cumsum", {"cumsum({v}, {a})"}}};
+  const auto it = kLines.find(name);
+  return it == kLines.end() ? nullptr : &it->second;
+}
+
+// What torch's tracer calls a value: names of Python's own functions get a number at once.
+class Values {
+ public:
+  std::string fresh(const std::string& function) {
+    static const std::set<std::string_view> kPythons = {"abs", "pow", "sum", "max", "min"};
+    int& seen = seen_[function];
+    const int number = seen++ + (kPythons.contains(function) ? 1 : 0);
+    return "v_" + function + (number == 0 ? "" : "_" + std::to_string(number));
+  }
+
+ private:
+  std::map<std::string, int> seen_;
+};
+
+// "2.0", "0.25"
+std::string number(double value) {
+  return value == static_cast<int>(value) ? fmt::format("{:.1f}", value) : fmt::format("{}", value);
+}
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+// Each word of the text as `names` has it; what stands behind a point is a part of something.
+std::string renamed(const std::string& text, const std::map<std::string, std::string>& names) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    if (!is_word(text[i])) {
+      out += text[i++];
+      continue;
+    }
+    std::size_t end = i;
+    while (end < text.size() && is_word(text[end])) ++end;
+    const std::string word = text.substr(i, end - i);
+    const auto it = i > 0 && text[i - 1] == '.' ? names.end() : names.find(word);
+    out += it == names.end() ? word : it->second;
+    i = end;
+  }
+  return out;
+}
+
+// How the task's tensor lies: as M rows of N elements, which stand `inner` apart.
+struct Layout {
+  std::string rows, row, inner;  // expressions: M, N; inner: empty where a row is contiguous
+  std::string all;               // M * N
+};
+
+std::string product(const std::vector<int>& sizes, std::size_t first, std::size_t last) {
+  const std::vector<int> part(sizes.begin() + static_cast<std::ptrdiff_t>(first),
+                              sizes.begin() + static_cast<std::ptrdiff_t>(last));
+  return fmt::format("{}", fmt::join(part, " * "));
+}
+std::string in_brackets(const std::string& text) {
+  return text.find(' ') == std::string::npos ? text : "(" + text + ")";
+}
+
+bool has_rows(const Chain& chain) {
+  const auto is_row = [](std::size_t number) { return op(number).place == Place::kRow; };
+  return std::any_of(chain.steps.begin(), chain.steps.end(), is_row) ||
+         (chain.has_end() && op(chain.end).place != Place::kAllEnd);
+}
+bool is_product(const Chain& chain) { return op(chain.start).name == std::string_view("matmul"); }
+// Operands of a row's or a column's length.
+bool has_vectors(const Chain& chain) {
+  return std::any_of(chain.steps.begin(), chain.steps.end(), [](std::size_t number) {
+    return op(number).operand == Operand::kRowVector || op(number).operand == Operand::kColumnVector;
+  });
+}
+
+Layout layout_of(const Chain& chain, const Traced& traced) {
+  const std::vector<int>& sizes = traced.sizes;
+  if (is_product(chain)) return {"BATCH", std::to_string(sizes[1]), "", fmt::format("BATCH * {}", sizes[1])};
+  const std::string every = product(sizes, 0, sizes.size());
+  Layout layout{"BATCH", in_brackets(every), "", "BATCH * " + every};
+  if (!has_rows(chain) || sizes.size() == 1) return layout;
+  const std::size_t at = traced.axis - 1;
+  layout.row = std::to_string(sizes[at]);
+  if (traced.axis == sizes.size()) {
+    layout.rows = "BATCH * " + product(sizes, 0, at);
+  } else {
+    layout.inner = in_brackets(product(sizes, at + 1, sizes.size()));
+    layout.rows = "BATCH * " + product(sizes, at + 1, sizes.size());
+  }
+  return layout;
+}
+
+std::map<std::string, std::string> names_of(const Chain& chain, const Traced& traced) {
+  std::map<std::string, std::string> names;
+  for (const Input& input : inputs_of(chain)) {
+    const bool is_first = names.empty();
+    std::string name = is_first                               ? traced.first
+                       : input.operand == Operand::kMatrix    ? traced.second
+                       : input.operand == Operand::kRowVector ? (input.name[0] == 'b' ? "bias" : "weight")
+                                                              : "alpha";
+    for (int i = 2; std::any_of(names.begin(), names.end(), [&](const auto& n) { return n.second == name; });
+         ++i)
+      name = name.substr(0, name.find('_')) + "_" + std::to_string(i);
+    names[input.name] = name;
+  }
+  return names;
+}
+
+std::vector<int> out_sizes(const Chain& chain, const Traced& traced) {
+  if (is_product(chain)) return {traced.sizes[1]};
+  return traced.sizes;
+}
+
+std::string shape_text(const std::vector<int>& sizes) {
+  return sizes.empty() ? "[BATCH]" : fmt::format("[BATCH, {}]", fmt::join(sizes, ", "));
+}
+
+std::string out_shape(const Chain& chain, const Traced& traced) {
+  std::vector<int> sizes = out_sizes(chain, traced);
+  const Place place = chain.has_end() ? op(chain.end).place : Place::kElement;
+  if (place == Place::kAllEnd) return "[]";
+  if (place == Place::kRowEnd) {
+    const std::size_t at = is_product(chain) ? 0 : traced.axis - 1;
+    if (traced.keep)
+      sizes[at] = 1;
+    else
+      sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  return shape_text(sizes);
+}
+
+std::string input_shape(const Chain& chain, const Traced& traced, const Input& input, std::size_t number) {
+  const std::vector<int>& sizes = traced.sizes;
+  if (is_product(chain) && number == 0) return shape_text({sizes[0]});
+  if (is_product(chain) && number == 1) return fmt::format("[{}, {}]", sizes[0], sizes[1]);
+  if (input.operand == Operand::kRowVector) return fmt::format("[{}]", out_sizes(chain, traced).back());
+  if (input.operand == Operand::kColumnVector) return "[BATCH]";
+  return shape_text(out_sizes(chain, traced));
+}
+
+// A program of chains at the task's sizes, with its names.
+std::string sized(std::string text, const Chain& chain, const Traced& traced) {
+  const Layout layout = layout_of(chain, traced);
+  if (!layout.inner.empty())
+    text = replaced(text, "int i = m * N + c;",
+                    fmt::format("int i = m / {0} * N * {0} + m % {0} + c * {0};", layout.inner));
+  text = replaced(replaced(text, "int M, int N, int K", "int BATCH"), "int M, int N", "int BATCH");
+  text = replaced(replaced(text, ", M, N, K)", ", BATCH)"), ", M, N, B)", ", BATCH, B)");
+  text = replaced(replaced(text, ", M, N)", ", BATCH)"), "M * N", layout.all);
+  std::map<std::string, std::string> names = names_of(chain, traced);
+  for (const auto& [name, value] : scalars_of(chain)) {
+    const std::string argument = ", " + name;
+    text = replaced(replaced(text, ", float " + name, ""), argument + ",", ",");
+    names[name] = name == "s" ? number(traced.scale) + "f" : "1e-05f";
+  }
+  names.insert({{"M", layout.rows}, {"N", layout.row}, {"K", std::to_string(traced.sizes[0])}});
+  return renamed(text, names);
+}
+
+}  // namespace
+
+bool can_be_traced(const Chain& chain) {
+  const std::string_view start = op(chain.start).name;
+  if (chain.names().size() < 2 || (start != "x" && start != "matmul")) return false;
+  if (chain.has_end() && lines_of(op(chain.end).name) == nullptr) return false;
+  return std::all_of(chain.steps.begin(), chain.steps.end(),
+                     [](std::size_t number) { return lines_of(op(number).name) != nullptr; });
+}
+
+std::set<std::string> torch_operators_of(const Chain& chain) {
+  std::set<std::string> out;
+  for (const std::string& name : chain.names()) {
+    const auto* lines = lines_of(name);
+    if (lines == nullptr) return {};
+    for (const std::string line : *lines)
+      if (const std::string function = line.substr(0, line.find('(')); function != "[0]")
+        out.insert(function);
+  }
+  return out;
+}
+
+Traced draw_traced(const Chain& chain, std::uint64_t key, bool runs) {
+  Random random(key);
+  const auto size = [&](int least, int most) {  // a power of two more often than not
+    if (random.uniform() < 0.4)
+      return least + static_cast<int>(random.below(static_cast<std::uint64_t>(most - least)));
+    int two = 1;
+    while (two < least) two *= 2;
+    int powers = 1;
+    while (two << powers <= most) ++powers;
+    return two << random.below(static_cast<std::uint64_t>(powers));
+  };
+  const auto one_of = [&](const std::vector<std::string>& words) {
+    return words[random.below(words.size())];
+  };
+  Traced traced;
+  // In some programs more than one kernel reads the rows: these are contiguous.
+  const Place end = chain.has_end() ? op(chain.end).place : Place::kElement;
+  const bool flat = has_vectors(chain) || end == Place::kScan || (end == Place::kAllEnd && has_rows(chain));
+  const std::uint64_t rank = is_product(chain)                           ? 0
+                             : flat                                      ? 1
+                             : has_rows(chain) && random.uniform() < 0.5 ? 2 + random.below(2)
+                                                                         : 1 + random.below(3);
+  if (rank == 0) traced.sizes = {size(16, runs ? 1024 : 32768), size(16, runs ? 1024 : 32768)};
+  // Of those that nobody runs any: KernelBench's are large.
+  if (rank == 1) traced.sizes = {size(100, !runs ? 1 << 20 : has_rows(chain) ? 8192 : 65536)};
+  if (rank == 2) traced.sizes = {size(8, runs ? 512 : 8192), size(16, runs ? 512 : 8192)};
+  if (rank == 3) {
+    const int side = runs ? 48 : 1024;
+    traced.sizes = {size(4, runs ? 128 : 512), size(6, side), size(6, side)};
+    if (random.uniform() < 0.5) traced.sizes[2] = traced.sizes[1];
+  }
+  traced.axis = rank >= 2 && random.uniform() < 0.3 ? traced.sizes.size() : 1;
+  traced.keep = random.uniform() < 0.4;
+  const char* const kScales[] = {"0.5", "2.0", "3.14", "0.1", "1.5", "0.25"};
+  traced.scale = std::stod(kScales[random.below(std::size(kScales))]);
+  traced.first = is_product(chain) ? "A" : one_of({"x", "x", "x", "A", "predictions"});
+  traced.second = traced.first == "A" ? "B" : traced.first == "x" ? "y" : "targets";
+  return traced;
+}
+
+std::string reference_of(const Chain& chain, const Traced& traced) {
+  const std::map<std::string, std::string> names = names_of(chain, traced);
+  const std::vector<Input> inputs = inputs_of(chain);
+  std::vector<std::string> parameters;
+  for (const Input& input : inputs) parameters.push_back(names.at(input.name) + ": Tensor");
+  std::string text = fmt::format("def forward({}) -> Tensor:\n", fmt::join(parameters, ", ")),
+              value = traced.first;
+  Values values;
+  std::size_t next = 1;
+  const auto apply = [&](const Operator& one, const std::string& operand) {
+    std::vector<std::string> made;
+    for (const std::string line : *lines_of(one.name)) {
+      if (line == "[0]") {
+        const std::string fresh = values.fresh("getitem");
+        text += fmt::format("  {} = {}[0]\n", fresh, made.back());
+        made.push_back(fresh);
+        continue;
+      }
+      std::string call = replaced(replaced(line, "{v}", value), "{o}", operand);
+      call = replaced(replaced(call, "{a}", std::to_string(traced.axis)), "{k}", traced.keep ? ", True" : "");
+      call = replaced(call, "{s}", number(traced.scale));
+      for (std::size_t i = 0; i < made.size(); ++i) call = replaced(call, fmt::format("{{{}}}", i), made[i]);
+      made.push_back(values.fresh(line.substr(0, line.find('('))));
+      text += fmt::format("  {} = torch.{}\n", made.back(), call);
+    }
+    value = made.back();
+  };
+  if (is_product(chain)) apply(op(chain.start), names.at(inputs[next++].name));
+  for (const std::size_t number : chain.steps) {
+    const Operator& one = op(number);
+    const bool is_input = one.operand != Operand::kNone && one.operand != Operand::kScalar;
+    apply(one, is_input ? names.at(inputs[next++].name) : "");
+  }
+  if (chain.has_end()) apply(op(chain.end), "");
+  return text + "  return " + value + "\n";
+}
+
+std::string task_file(const Chain& chain, const Traced& traced, const TaskLabel& label) {
+  const std::map<std::string, std::string> names = names_of(chain, traced);
+  const std::vector<Input> inputs = inputs_of(chain);
+  std::string text = "# Format: datasets/README.md\nschema: warpsmith.task/1\n";
+  text += fmt::format("title: {}\nlevel: 2\nsplit: {}\nops: [{}]\ndims: [BATCH]\ninputs:\n", title_of(chain),
+                      label.split, fmt::join(chain.names(), ", "));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    text += fmt::format("  {}: {{shape: {}, values: \"{}\"}}\n", names.at(inputs[i].name),
+                        input_shape(chain, traced, inputs[i], i),
+                        replaced(inputs[i].values, "K", std::to_string(traced.sizes[0])));
+  text += fmt::format("outputs:\n  out: {{shape: {}}}\nreference: |\n", out_shape(chain, traced));
+  for (const std::string& line : split_lines(reference_of(chain, traced))) text += "  " + line + "\n";
+  int an_item = 1;
+  for (const int size : traced.sizes) an_item *= is_product(chain) ? 1 : size;
+  if (is_product(chain)) an_item = traced.sizes[1];
+  const auto batch = [&](int elements, int most) {
+    return std::max(4, std::min(elements / an_item, most) / 4 * 4);
+  };
+  text += fmt::format("timing:\n  cpu: [{{BATCH: {}}}]\n  gpu: [{{BATCH: {}}}]\n", batch(1 << 17, 1024),
+                      batch(1 << 25, 1 << 16));
+  text += fmt::format("hidden: [{{BATCH: 3}}, {{BATCH: 1}}, {{BATCH: 2}}, {{BATCH: {}}}]\n",
+                      an_item < 8192 ? 37 : 5);
+  text += fmt::format("distributions: [{{{0}: \"uniform(0, 1)\"}}, {{{0}: \"uniform(-10, 10)\"}}]\n",
+                      traced.first);
+  const Layout layout = layout_of(chain, traced);
+  const auto at_sizes = [&](const std::string& expression) {
+    return renamed(expression,
+                   {{"M", layout.rows}, {"N", layout.row}, {"K", std::to_string(traced.sizes[0])}});
+  };
+  text += fmt::format("flops: {}\nbytes: {}\nimported: {}\n", at_sizes(flops_of(chain)),
+                      at_sizes(bytes_of(chain)), label.origin);
+  return text;
+}
+
+std::vector<Program> programs_of(const Chain& chain, const Traced& traced) {
+  const bool is_inner = !layout_of(chain, traced).inner.empty();
+  std::vector<Program> out;
+  for (const Program& program : programs_of(chain)) {
+    // Their plans choose by sizes, which are known here.
+    if (program.source.find("// plan: if ") != std::string::npos) continue;
+    // A thread would be at a long row for long, and its sum less exact than the others'.
+    const bool is_alone = program.name.starts_with("thread_per_row") && traced.sizes[traced.axis - 1] > 4096;
+    if (!is_inner) {
+      if (is_alone && has_rows(chain) && !is_product(chain)) continue;
+      out.push_back({program.name, sized(program.source, chain, traced)});
+    } else if (program.name == "thread_per_row") {
+      // Neighbours in a warp read neighbours in memory.
+      for (const char* block : {"64", "256"})
+        out.push_back({fmt::format("thread_per_column_{}", block),
+                       sized(replaced(replaced(program.source, "* 64 +", fmt::format("* {} +", block)),
+                                      "64), 64>>>", fmt::format("{0}), {0}>>>", block)),
+                             chain, traced)});
+    }
+  }
+  return out;
+}
+
+}  // namespace warpsmith::synthesis
