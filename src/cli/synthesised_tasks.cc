@@ -26,10 +26,10 @@ std::vector<fs::path> tasks_in(const fs::path& folder) {
 std::string digest_of(const synthesis::Settings& settings, const std::vector<fs::path>& people) {
   Sha256 digest;
   digest.field(sha256_file_hex("/proc/self/exe"));
-  digest.field(fmt::format("{} {} {} {} {} {} {} {} {} {} {}", settings.seed, settings.split_seed,
+  digest.field(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", settings.seed, settings.split_seed,
                            settings.count, settings.unsolved, settings.sft_only, settings.heldout,
-                           settings.longest, settings.traced_share, settings.pairs_share,
-                           settings.operators_out, settings.least_gain));
+                           settings.longest, settings.program_bytes, settings.traced_share,
+                           settings.pairs_share, settings.operators_out, settings.least_gain));
   for (const fs::path& task : people) digest.field(task.string()).field(read_file(task / "task.yaml"));
   return digest.hex().substr(0, 16);
 }

@@ -56,8 +56,9 @@ int synthesize_tasks(const Options& options, CommandContext& context) {
                       made.pairs_out.size());
   text += fmt::format(
       "dropped: {} known, {} duplicates, {} degenerate, {} with a step that changes nothing, {} with nothing "
-      "to gain\n",
-      dropped.known, dropped.duplicate, dropped.degenerate, dropped.redundant, dropped.without_gain);
+      "to gain, {} with long programs\n",
+      dropped.known, dropped.duplicate, dropped.degenerate, dropped.redundant, dropped.without_gain,
+      dropped.long_programs);
   text += fmt::format("in {}\n", options.into);
   print_text(stdout, text);
   return kExitOk;
@@ -92,6 +93,11 @@ void add_tasks_synthesize(CLI::App& tasks, CommandContext& context) {
       ->capture_default_str();
   command->add_option("--seed", s.seed, "Of what is drawn")->capture_default_str();
   command->add_option("--split-seed", s.split_seed, "Of which pairs and operators are held out")
+      ->capture_default_str();
+  command
+      ->add_option("--program-bytes", s.program_bytes,
+                   "Longest program that is learned from; tasks that have only longer ones are dropped")
+      ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
   command
       ->add_option("--traced-share", s.traced_share,

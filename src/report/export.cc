@@ -2,6 +2,7 @@
 #include "report_json.h"
 #include "warpsmith/report/devices.h"
 #include "warpsmith/report/fast_p.h"
+#include "warpsmith/report/learning.h"
 #include "warpsmith/report/paper.h"
 #include "warpsmith/report/report.h"
 #include "warpsmith/report/summary.h"
@@ -87,6 +88,19 @@ Json interval_json(const std::optional<stats::Interval>& interval) {
   return interval ? Json{interval->low, interval->high} : Json(nullptr);
 }
 
+Json learning_json(const LearningRow& row) {
+  const auto change = [](const stats::BootstrapInterval& i) {
+    return Json{{"estimate", i.estimate}, {"low", i.low}, {"high", i.high}};
+  };
+  return {{"group", row.group},
+          {"before", row.before},
+          {"after", row.after},
+          {"tasks", row.tasks},
+          {"valid", change(row.valid)},
+          {"novel", change(row.novel)},
+          {"novel_draw", change(row.novel_draw)}};
+}
+
 }  // namespace
 
 Json evaluation_json(const EvaluationRow& row) {
@@ -132,7 +146,7 @@ std::string json(const store::Results& results) {
               {"stages", stages_json(results)},
               {"samples", rows_json(results, store::sample_table())},
               {"training", rows_json(results, store::training_table())}};
-  for (const char* list : {"evaluations", "verdicts", "best", "cost", "measurements"})
+  for (const char* list : {"evaluations", "learning", "verdicts", "best", "cost", "measurements"})
     out[list] = Json::array();
   if (const auto with = headline_with_host_bound(best))
     out["headline_with_host_bound"] = headline_json(*with);
@@ -141,6 +155,7 @@ std::string json(const store::Results& results) {
   out["across_devices"] = devices_json(device_tables(results));
   for (const EvaluationRow& row : evaluation_rows(results))
     out["evaluations"].push_back(evaluation_json(row));
+  for (const LearningRow& row : learning_rows(results)) out["learning"].push_back(learning_json(row));
   for (const VerdictCounts& row : verdict_counts(results))
     out["verdicts"].push_back({{"stage", row.stage}, {"hash8", row.hash8}, {"counts", row.counts}});
   out["headline"]["baselines"] = h.baselines;

@@ -13,6 +13,7 @@
 #include "warpsmith/report/baselines.h"
 #include "warpsmith/report/devices.h"
 #include "warpsmith/report/fast_p.h"
+#include "warpsmith/report/learning.h"
 #include "warpsmith/report/paper.h"
 #include "warpsmith/report/report.h"
 
@@ -157,6 +158,36 @@ std::string stages_table(const std::vector<EvaluationRow>& rows) {
          (some_host_bound ? " From Mean on, tasks whose baseline is bound by the host are left out, too."
                           : "") +
          "</p>\n";
+}
+
+// Nothing where no matrix of a stage draws from more than one checkpoint.
+std::string learning_table(const std::vector<LearningRow>& rows) {
+  if (rows.empty()) return "";
+  const auto points = [](const stats::BootstrapInterval& i) {
+    return fmt::format("{:+.1f} <small>[{:+.1f}, {:+.1f}]</small>", 100 * i.estimate, 100 * i.low,
+                       100 * i.high);
+  };
+  std::string out =
+      "<h3>What the stages changed</h3><table id=\"learning\"><thead><tr><th>from</th><th>to</th>"
+      "<th>tasks</th><th>valid, points</th><th>novel, points</th><th>one draw of novel programs</th></tr>"
+      "</thead>\n";
+  std::string group;
+  for (const LearningRow& row : rows) {
+    if (row.group != group)
+      out += fmt::format("<tbody><tr class=\"group\"><th colspan=\"6\">{}</th></tr></tbody>\n",
+                         escape(group_title(row.group)));
+    group = row.group;
+    out += fmt::format(
+        "<tr><th>{}</th><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{:.2f}× <small>[{:.2f}, "
+        "{:.2f}]</small></td></tr>\n",
+        escape(row.before), escape(row.after), row.tasks, points(row.valid), points(row.novel),
+        row.novel_draw.estimate, row.novel_draw.low, row.novel_draw.high);
+  }
+  return out +
+         "</table>\n<p class=\"note\">The same tasks before and after, each by the mean of its samples; 95 % "
+         "intervals of a bootstrap over tasks. One draw of novel programs: geometric mean over all samples "
+         "of "
+         "max(1, speedup), where a wrong or known program counts 1; after divided by before.</p>\n";
 }
 
 std::string verdicts_table(const std::vector<VerdictCounts>& rows) {
@@ -404,7 +435,7 @@ std::string html(const store::Results& results) {
                        older, older == 1 ? "" : "s", older == 1 ? "it" : "them");
   out += headline_section(h, kernels, !tables.empty());
   out +=
-      "<section><h2>Stages</h2>\n" + stages_table(rows) +
+      "<section><h2>Stages</h2>\n" + stages_table(rows) + learning_table(learning_rows(results)) +
       "<div class=\"plots\"><figure><figcaption>Valid share and one-draw speedup by stage, "
       "trained tasks</figcaption><canvas id=\"plot-stages\"></canvas></figure><figure><figcaption>Speedups "
       "of novel correct programs by stage</figcaption>"

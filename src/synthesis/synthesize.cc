@@ -179,10 +179,21 @@ class Synthesizer {
       std::string id;
       for (const std::string& name : chain.names()) id += (id.empty() ? "" : "_") + name;
       if (id.size() > 60) id.resize(60);
-      out_.tasks.push_back(
-          {std::move(chain), id + "_" + print.substr(0, 4), split, as.solved, std::move(traced)});
+      Synthesised one{std::move(chain), id + "_" + print.substr(0, 4), split, as.solved, std::move(traced)};
+      if (settings_.program_bytes > 0 && !has_short_program(one)) {
+        ++out_.dropped.long_programs;
+        continue;
+      }
+      out_.tasks.push_back(std::move(one));
       ++found;
     }
+  }
+
+  bool has_short_program(const Synthesised& one) const {
+    const std::vector<Program> programs = programs_of(one);
+    return std::any_of(programs.begin(), programs.end(), [&](const Program& program) {
+      return static_cast<int>(program.source.size()) <= settings_.program_bytes;
+    });
   }
 
   const Settings settings_;
@@ -191,6 +202,10 @@ class Synthesizer {
 };
 
 }  // namespace
+
+std::vector<Program> programs_of(const Synthesised& task) {
+  return task.traced ? programs_of(task.chain, *task.traced) : programs_of(task.chain);
+}
 
 std::string flaw_of(const Chain& chain) {
   const auto inputs = static_cast<int>(inputs_of(chain).size());

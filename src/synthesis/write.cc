@@ -61,8 +61,10 @@ void write_task(const fs::path& into, const Synthesised& one, const Settings& se
   if (!programs) return;
   const fs::path place = folder / (one.solved ? "candidates/ok" : "templates");
   make_folders(place);
-  for (const Program& program : one.traced ? programs_of(one.chain, *one.traced) : programs_of(one.chain))
-    write_file(place / (program.name + ".cu"), program.source);
+  for (const Program& program : programs_of(one))
+    if (!one.solved || settings.program_bytes == 0 ||
+        static_cast<int>(program.source.size()) <= settings.program_bytes)
+      write_file(place / (program.name + ".cu"), program.source);
 }
 
 }  // namespace
@@ -106,7 +108,8 @@ Json summary_of(const Synthesis& made, const Settings& settings) {
             {"duplicate", dropped.duplicate},
             {"degenerate", dropped.degenerate},
             {"redundant", dropped.redundant},
-            {"without_gain", dropped.without_gain}}},
+            {"without_gain", dropped.without_gain},
+            {"long_programs", dropped.long_programs}}},
           {"tasks", std::move(list)}};
 }
 

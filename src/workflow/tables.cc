@@ -337,6 +337,11 @@ const Table<SynthesizeSettings>& synthesize_keys() {
         0, kManyTasks},
        &S::heldout},
       {{"longest", Form::kInteger, "Operators of a trained chain, at most.", 1, 12}, &S::longest},
+      {{"program_bytes", Form::kInteger,
+        "Longest program that is learned from, for small models; tasks that have only longer ones are dropped. "
+        "0: all programs.",
+        0, 1e6},
+       &S::program_bytes},
       {{"traced_share", Form::kShare,
         "Share of the tasks that are written as KernelBench's are: sizes are numbers, an operator a line.", 0,
         1},

@@ -9,6 +9,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/report/baselines.h"
 #include "warpsmith/report/cost.h"
+#include "warpsmith/report/learning.h"
 #include "warpsmith/report/report.h"
 #include "warpsmith/report/summary.h"
 #include "warpsmith/store/tables.h"
@@ -416,6 +417,43 @@ TEST(Credit, AStageHasItsOwnProgramsAlone) {
   const Json data = Json::parse(page.substr(page.find('{'), page.find("</script>") - page.find('{')));
   EXPECT_EQ(data.at("speedups").at(0).at("stage"), "evaluate-sft");
   EXPECT_EQ(data.at("speedups").at(0).at("values"), Json::array({0.5}));
+}
+
+// Six tasks, four samples each from two checkpoints: one more is right behind the second on each task, and it is
+// twice as fast; a known one is no merit.
+TEST(Learning, IsComparedTaskByTask) {
+  store::Results r;
+  int place = 0;
+  for (const char* stage : {"evaluate-sft", "evaluate-rl", "other"}) {
+    store::StageRow row;
+    row.name = stage;
+    row.base = place < 2 ? "evaluate" : "other";
+    row.kind = "measure";
+    row.place = place++;
+    row.current = true;
+    r.stages.push_back(row);
+    for (const char* task : {"a", "b", "c", "d", "e", "f"})
+      for (int i = 0; i < 4; ++i) {
+        store::SampleRow one = sample(stage, "heldout_length", "x", "wrong_output", 0);
+        one.task = task;
+        if (i == 0 || (i == 1 && stage == std::string("evaluate-rl"))) one.verdict = "ok";
+        if (one.verdict == "ok") one.speedup = i == 0 ? 8 : 2;
+        one.known = i == 0;
+        r.generated.push_back(one);
+      }
+  }
+  const std::vector<LearningRow> rows = learning_rows(r);
+  ASSERT_EQ(rows.size(), 1u) << "only instances of one matrix are compared";
+  EXPECT_EQ(rows[0].before, "evaluate-sft");
+  EXPECT_EQ(rows[0].after, "evaluate-rl");
+  EXPECT_EQ(rows[0].group, "heldout_length");
+  EXPECT_EQ(rows[0].tasks, 6);
+  EXPECT_DOUBLE_EQ(rows[0].valid.estimate, 0.25);
+  EXPECT_DOUBLE_EQ(rows[0].novel.low, 0.25) << "all tasks gain the same";
+  EXPECT_NEAR(rows[0].novel_draw.estimate, std::pow(2.0, 0.25), 1e-12);
+  EXPECT_NE(html(r).find("+25.0 <small>[+25.0, +25.0]</small>"), std::string::npos);
+  EXPECT_EQ(Json::parse(json(r)).at("learning").at(0).at("tasks"), 6);
+  EXPECT_EQ(html(example()).find("What the stages changed"), std::string::npos);
 }
 
 TEST(Credit, TheBestProgramNamesItsAuthor) {

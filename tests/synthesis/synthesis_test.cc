@@ -222,6 +222,16 @@ TEST(Traced, ProgramsHaveTheTasksSizesAndNames) {
   EXPECT_GT(seen, 500u);
 }
 
+TEST(Synthesis, SmallModelsGetShortPrograms) {
+  const Synthesis made = synthesize({{.count = 60, .heldout = 10, .program_bytes = 700}, {}, {}});
+  EXPECT_GT(made.dropped.long_programs, 0);
+  for (const Synthesised& one : made.tasks) {
+    std::size_t shortest = 10000;
+    for (const Program& program : programs_of(one)) shortest = std::min(shortest, program.source.size());
+    EXPECT_LE(shortest, 700u) << one.id << ": held-out ones as well";
+  }
+}
+
 TEST(Synthesis, TracedTasksAreLikeNoneOfKernelBench) {
   Settings settings{{.count = 200, .traced_share = 1}, {}, {}};
   settings.without = {{"mean", "pow", "sub"}, {"add", "relu"}};

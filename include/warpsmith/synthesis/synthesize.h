@@ -31,7 +31,7 @@ struct Synthesised {
 };
 
 struct Dropped {
-  int known = 0, duplicate = 0, degenerate = 0, redundant = 0, without_gain = 0;
+  int known = 0, duplicate = 0, degenerate = 0, redundant = 0, without_gain = 0, long_programs = 0;
 };
 
 struct Synthesis {
@@ -42,6 +42,9 @@ struct Synthesis {
 
 // Throws Error (kExitUsage) where the grammar has not so many tasks.
 Synthesis synthesize(const Settings& settings);
+
+// Of a synthesised task, whether they are given or not.
+std::vector<Program> programs_of(const Synthesised& task);
 
 // Equal for references that differ in names, constants and layout alone.
 std::string normal_form_of_reference(std::string_view torchscript);

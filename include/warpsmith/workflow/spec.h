@@ -170,6 +170,7 @@ struct SynthesizeSettings {
   int sft_only = 0;              // of tasks whose programs stage 1 learns as they are
   int heldout = 0;               // of each kind of held-out task
   int longest = 4;               // operators in a trained chain; longer ones are held out, up to three more
+  int program_bytes = 0;         // longer programs are not given, nor tasks that have only such; 0: all are
   double traced_share = 0;       // of tasks that are written as KernelBench's are
   double pairs_share = 0.15;     // of pairs that are held out
   int operators_out = 2;         // operators that are held out
