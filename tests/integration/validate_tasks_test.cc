@@ -116,7 +116,8 @@ TEST_F(ValidateTasks, SynthesisedDatasetsLieInTheCache) {
   ASSERT_EQ(made.size(), 1u);
   EXPECT_TRUE(fs::is_symlink(made[0] / "mine"));
   std::map<std::string, int> solved, unsolved;
-  for (const Json& task : read_json_file(made[0] / "synthesis.json").at("tasks")) {
+  const Json summary = read_json_file(made[0] / "synthesis.json");
+  for (const Json& task : summary.at("tasks")) {
     const fs::path folder = made[0] / task.at("task").get<std::string>();
     EXPECT_NE(path_exists(folder / "candidates"), path_exists(folder / "templates"));
     ++(path_exists(folder / "candidates") ? solved : unsolved)[task.at("split").get<std::string>()];
