@@ -160,6 +160,15 @@ std::string stages_table(const std::vector<EvaluationRow>& rows) {
          "</p>\n";
 }
 
+// Programs of tasks for stage 1 alone, which nobody has measured.
+std::size_t learned_as_they_are(const store::Results& results) {
+  std::size_t count = 0;
+  for (const store::StageRow& stage : results.stages)
+    if (const Json summary = Json::parse(stage.summary, nullptr, false); summary.is_object())
+      count += summary.value(Json::json_pointer("/sft_only/programs"), std::size_t{0});
+  return std::min(count, results.candidates.size());
+}
+
 // Nothing where no matrix of a stage draws from more than one checkpoint.
 std::string learning_table(const std::vector<LearningRow>& rows) {
   if (rows.empty()) return "";
@@ -420,9 +429,13 @@ std::string html(const store::Results& results) {
   out += "<title>" + escape(results.run) + " – Warpsmith</title>\n<style>\n" + report_css +
          "</style></head><body>\n";
   out += fmt::format(
-      "<header><h1>{}</h1><p>{} measurements of {} programs over {} tasks. Warpsmith {} on "
-      "{}.</p></header>\n",
-      escape(results.run), results.measurements.size(), results.candidates.size(), kernels.size(),
+      "<header><h1>{}</h1><p>{} measurements of {} programs over {} tasks. {}Warpsmith {} on {}.</p>"
+      "</header>\n",
+      escape(results.run), results.measurements.size(),
+      results.candidates.size() - learned_as_they_are(results), kernels.size(),
+      learned_as_they_are(results) > 0
+          ? fmt::format("{} more programs were learned as they are. ", learned_as_they_are(results))
+          : "",
       escape(results.version), escape(results.host));
   if (!provenance.value("replay_timings", "").empty())
     out += "<p class=\"warning\">The scores of this run were taken from the run " +

@@ -419,8 +419,18 @@ TEST(Credit, AStageHasItsOwnProgramsAlone) {
   EXPECT_EQ(data.at("speedups").at(0).at("values"), Json::array({0.5}));
 }
 
-// Six tasks, four samples each from two checkpoints: one more is right behind the second on each task, and it is
-// twice as fast; a known one is no merit.
+TEST(Header, CountsWhatNobodyMeasuredApart) {
+  store::Results r = example();
+  EXPECT_NE(html(r).find("2 measurements of 1 programs over 1 tasks. Warpsmith"), std::string::npos);
+  r.stages.push_back(
+      {.name = "collect", .kind = "collect", .hash8 = "", .summary = R"({"sft_only": {"programs": 1}})"});
+  EXPECT_NE(
+      html(r).find("2 measurements of 0 programs over 1 tasks. 1 more programs were learned as they are."),
+      std::string::npos);
+}
+
+// Six tasks, four samples each from two checkpoints: one more is right behind the second on each task, and it
+// is twice as fast; a known one is no merit.
 TEST(Learning, IsComparedTaskByTask) {
   store::Results r;
   int place = 0;
