@@ -1,6 +1,7 @@
 #include "synthesised_tasks.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "kernelbench_tasks.h"
 #include "warpsmith/base/error.h"
@@ -45,12 +46,17 @@ fs::path synthesised_tasks(const workflow::SynthesizeSettings& wanted, const fs:
   if (path_exists(folder)) return folder;
   if (!people.empty()) synthesis::leave_out(people, settings);
   const synthesis::Synthesis made = synthesis::synthesize(settings);
-  // Under another name until it is whole.
+  // Under another name until it is whole, and on the disk.
   const fs::path draft = folder.string() + ".draft";
-  fs::remove_all(draft);
-  synthesis::write_tasks(made, settings, draft);
-  for (const fs::path& task : of_people) fs::create_directory_symlink(task, draft / task.filename());
-  fs::rename(draft, folder);
+  try {
+    fs::remove_all(draft);
+    synthesis::write_tasks(made, settings, draft);
+    for (const fs::path& task : of_people) fs::create_directory_symlink(task, draft / task.filename());
+    ::sync();
+    fs::rename(draft, folder);
+  } catch (const fs::filesystem_error& error) {
+    throw Error(error.what());
+  }
   log_info(fmt::format("{} synthesised tasks are in {}", made.tasks.size(), folder.string()));
   return folder;
 }

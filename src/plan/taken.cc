@@ -97,9 +97,9 @@ Source read_source(const fs::path& run) {
 
 std::vector<std::string> tasks_of(const workflow::StageSpec& stage,
                                   const workflow::MeasureSettings& settings) {
-  if (!settings.heldout) return stage.dataset.train;
   std::vector<std::string> tasks;
-  for (const auto& [name, ids] : stage.dataset.groups()) tasks.insert(tasks.end(), ids->begin(), ids->end());
+  for (const auto& [name, ids] : stage.dataset.groups())
+    if (settings.wants_group(name)) tasks.insert(tasks.end(), ids->begin(), ids->end());
   return tasks;
 }
 

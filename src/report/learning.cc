@@ -58,8 +58,14 @@ LearningRow compare_stages(const std::string& group, const std::string& before, 
 std::vector<LearningRow> learning_rows(const store::Results& results) {
   // Instances of a matrix, in the order of the workflow.
   std::map<std::string, std::vector<const store::StageRow*>> matrices;
+  std::set<std::string> names;
+  for (const store::StageRow& stage : results.stages) names.insert(stage.name);
+  const auto is_of_a_stage = [&](const store::StageRow& stage) {  // "evaluate-sft"; not "evaluate-0.8"
+    return stage.name.starts_with(stage.base + "-") &&
+           names.contains(stage.name.substr(stage.base.size() + 1));
+  };
   for (const store::StageRow& stage : results.stages)
-    if (stage.kind == "measure" && stage.current && !stage.base.empty())
+    if (stage.kind == "measure" && stage.current && !stage.base.empty() && is_of_a_stage(stage))
       matrices[stage.base].push_back(&stage);
   const std::set<std::string> degenerate = degenerate_tasks(results);
   Drawn drawn;

@@ -543,17 +543,17 @@ class Writer {
     body.emplace_back("if (j == 0) p[blockIdx.x] = a;");
     Part shares = part;
     shares.out = "p";
-    plan_.emplace_back("// plan: let B = min(cdiv(M * N, 1024), 8 * SMS)");
-    plan_.emplace_back("// plan: temp p float32[B]");
+    plan_.emplace_back("// plan: let G = min(cdiv(M * N, 1024), 8 * SMS)");
+    plan_.emplace_back("// plan: temp p float32[G]");
     kernel_ = first;
-    launch("B", "256", shares);
+    launch("G", "256", shares);
     kernel(shares, body);
-    plan_.push_back(fmt::format("// plan: launch {}<<<1, 256>>>(p, {}, M, N, B)", second, part.out));
+    plan_.push_back(fmt::format("// plan: launch {}<<<1, 256>>>(p, {}, M, N, G)", second, part.out));
     code_.push_back(
-        fmt::format("extern \"C\" __global__ void {}(const float* p, float* {}, int M, int N, int B) {{",
+        fmt::format("extern \"C\" __global__ void {}(const float* p, float* {}, int M, int N, int G) {{",
                     second, part.out));
     Lines rest = begin;
-    rest.push_back("for (int i = j; i < B; i += 256) " + folded(pass.fold, "a", "p[i]"));
+    rest.push_back("for (int i = j; i < G; i += 256) " + folded(pass.fold, "a", "p[i]"));
     add(rest, together, 0);
     rest.push_back(fmt::format("if (j == 0) {}[0] = {};", part.out, replaced(pass.finish, "{a}", "a")));
     add(code_, rest, 1);

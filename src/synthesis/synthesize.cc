@@ -164,13 +164,24 @@ class Synthesizer {
         ++out_.dropped.known;
         continue;
       }
-      std::string print = fingerprint(chain);
+      const std::string function = fingerprint(chain);
+      // At other sizes it may come again, but not on both sides of the split.
+      const bool is_out = split.starts_with("heldout");
+      if (const auto known = is_out_.find(function); known != is_out_.end() && known->second != is_out) {
+        ++out_.dropped.duplicate;
+        continue;
+      }
+      std::string print = function;
       std::optional<Traced> traced;
       if (settings_.traced_share > 0 && drawer.random().uniform() < settings_.traced_share &&
           can_be_traced(chain)) {
         traced = draw_traced(chain, drawer.random()(), split != "sft_only");
         // At other sizes it is another task.
         print = sha256_hex(print + task_file(chain, *traced, {}));
+        if (settings_.without_references.contains(normal_form_of_reference(reference_of(chain, *traced)))) {
+          ++out_.dropped.known;
+          continue;
+        }
       }
       if (!seen_.insert(print).second) {
         ++out_.dropped.duplicate;
@@ -179,11 +190,16 @@ class Synthesizer {
       std::string id;
       for (const std::string& name : chain.names()) id += (id.empty() ? "" : "_") + name;
       if (id.size() > 60) id.resize(60);
-      Synthesised one{std::move(chain), id + "_" + print.substr(0, 4), split, as.solved, std::move(traced)};
+      std::size_t digits = 4;
+      while (ids_.contains(id + "_" + print.substr(0, digits))) ++digits;
+      Synthesised one{std::move(chain), id + "_" + print.substr(0, digits), split, as.solved,
+                      std::move(traced)};
       if (settings_.program_bytes > 0 && !has_short_program(one)) {
         ++out_.dropped.long_programs;
         continue;
       }
+      ids_.insert(one.id);
+      is_out_.emplace(function, is_out);
       out_.tasks.push_back(std::move(one));
       ++found;
     }
@@ -198,7 +214,8 @@ class Synthesizer {
 
   const Settings settings_;
   Synthesis out_;
-  std::set<std::string> seen_;
+  std::set<std::string> seen_, ids_;
+  std::map<std::string, bool> is_out_;  // by what a task computes: whether it is held out
 };
 
 }  // namespace
@@ -219,6 +236,12 @@ std::string flaw_of(const Chain& chain) {
   if (equal(values.at(kSeeds[0]), values.at(kSeeds[1]))) return "degenerate: a constant";
   for (int i = 0; i < inputs; ++i)
     if (is_always(chain, i)) return fmt::format("degenerate: input {} does not matter", i);
+  bool may_be_zero = false;
+  for (const std::size_t number : chain.steps) {
+    const std::string_view name = op(number).name;
+    if (op(number).divides && may_be_zero) return "degenerate: it may divide by 0";
+    may_be_zero = may_be_zero || name == "relu" || name == "hardsigmoid" || name == "hardswish";
+  }
   Chain plain;
   plain.end = operators().size();
   if (chain.start == 0 && is_always(plain)) return "degenerate: the input as it is";

@@ -225,13 +225,13 @@ std::string task_file(const Chain& chain, const TaskLabel& label) {
     const std::string_view name = op(number).name;
     return name == "center" || name == "standardize" || name == "subtract_max" || name == "log_softmax";
   });
+  const bool divides = std::any_of(chain.steps.begin(), chain.steps.end(),
+                                   [](std::size_t number) { return op(number).divides; });
   for (const auto& [m, n, more] : sizes)
-    if (n > 1 || !centers) text += fmt::format("  - {}\n", shape(m, n, more));
+    if (n > 1 || !(centers || divides)) text += fmt::format("  - {}\n", shape(m, n, more));
   const std::string first = inputs.front().name;
   text += "distributions:\n";
   std::vector<std::string> values = {"uniform(-10, 10)"};
-  const bool divides = std::any_of(chain.steps.begin(), chain.steps.end(),
-                                   [](std::size_t number) { return op(number).divides; });
   if (centers || divides)
     values.emplace_back("uniform(0, 1)");
   else

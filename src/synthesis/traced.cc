@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string_view>
 
@@ -207,7 +209,7 @@ std::string sized(std::string text, const Chain& chain, const Traced& traced) {
     text = replaced(text, "int i = m * N + c;",
                     fmt::format("int i = m / {0} * N * {0} + m % {0} + c * {0};", layout.inner));
   text = replaced(replaced(text, "int M, int N, int K", "int BATCH"), "int M, int N", "int BATCH");
-  text = replaced(replaced(text, ", M, N, K)", ", BATCH)"), ", M, N, B)", ", BATCH, B)");
+  text = replaced(replaced(text, ", M, N, K)", ", BATCH)"), ", M, N, G)", ", BATCH, G)");
   text = replaced(replaced(text, ", M, N)", ", BATCH)"), "M * N", layout.all);
   std::map<std::string, std::string> names = names_of(chain, traced);
   for (const auto& [name, value] : scalars_of(chain)) {
@@ -232,6 +234,10 @@ bool can_be_traced(const Chain& chain) {
 std::set<std::string> torch_operators_of(const Chain& chain) {
   std::set<std::string> out;
   for (const std::string& name : chain.names()) {
+    if (name == "l2_norm") {  // but for its eps
+      out.insert({"linalg_vector_norm", "div"});
+      continue;
+    }
     const auto* lines = lines_of(name);
     if (lines == nullptr) return {};
     for (const std::string line : *lines)
@@ -264,7 +270,7 @@ Traced draw_traced(const Chain& chain, std::uint64_t key, bool runs) {
                              : has_rows(chain) && random.uniform() < 0.5 ? 2 + random.below(2)
                                                                          : 1 + random.below(3);
   if (rank == 0) traced.sizes = {size(16, runs ? 1024 : 32768), size(16, runs ? 1024 : 32768)};
-  // Of those that nobody runs any: KernelBench's are large.
+  // Tasks that nobody runs may have any size; KernelBench's are large.
   if (rank == 1) traced.sizes = {size(100, !runs ? 1 << 20 : has_rows(chain) ? 8192 : 65536)};
   if (rank == 2) traced.sizes = {size(8, runs ? 512 : 8192), size(16, runs ? 512 : 8192)};
   if (rank == 3) {
@@ -272,12 +278,18 @@ Traced draw_traced(const Chain& chain, std::uint64_t key, bool runs) {
     traced.sizes = {size(4, runs ? 128 : 512), size(6, side), size(6, side)};
     if (random.uniform() < 0.5) traced.sizes[2] = traced.sizes[1];
   }
+  // A batch of five must be counted by an int.
+  const auto elements = [&] {
+    return std::accumulate(traced.sizes.begin(), traced.sizes.end(), std::int64_t{1}, std::multiplies<>());
+  };
+  while (elements() > (std::int64_t{1} << 28))
+    *std::max_element(traced.sizes.begin(), traced.sizes.end()) /= 2;
   traced.axis = rank >= 2 && random.uniform() < 0.3 ? traced.sizes.size() : 1;
   traced.keep = random.uniform() < 0.4;
   const char* const kScales[] = {"0.5", "2.0", "3.14", "0.1", "1.5", "0.25"};
   traced.scale = std::stod(kScales[random.below(std::size(kScales))]);
   traced.first = is_product(chain) ? "A" : one_of({"x", "x", "x", "A", "predictions"});
-  traced.second = traced.first == "A" ? "B" : traced.first == "x" ? "y" : "targets";
+  traced.second = traced.first == "A" ? "B" : traced.first == "x" ? "other" : "targets";
   return traced;
 }
 

@@ -58,7 +58,18 @@ class Loader {
   LoadResult load(std::string_view text) {
     Node root = yaml::load_text(text, file_.string(), mistakes_);
     if (!yaml::is_map_file(root, "workflow", kSchema, mistakes_)) return result();
-    root = apply_overrides(std::move(root), options_.overrides, mistakes_);
+    const Node* dataset = root.find("dataset");
+    const bool synthesizes =
+        dataset != nullptr && dataset->is_map() && dataset->find("synthesize") != nullptr;
+    std::vector<std::string> overrides;
+    for (const std::string& override : options_.overrides) {
+      if (synthesizes || !override.starts_with("dataset.synthesize."))
+        overrides.push_back(override);
+      else
+        mistakes_.push_back(mistake_at(dataset == nullptr ? root.place() : dataset->place(),
+                                       fmt::format("`{}`: `dataset` has no `synthesize`", override)));
+    }
+    root = apply_overrides(std::move(root), overrides, mistakes_);
     spec_.file = file_;
     spec_.text = std::string(text);
     read_root(root);
@@ -225,7 +236,7 @@ class Loader {
 
   void read_dataset(const Node& node, DatasetSettings& dataset) {
     MapReader map(node, "`dataset`", mistakes_);
-    std::vector<std::string> known, synthesised;
+    std::vector<std::string> known, of_people, synthesised;
     bool readable = false;
     const bool kernelbench = map.has("kernelbench"), synthesize = map.has("synthesize");
     if (kernelbench) dataset.folder = read_kernelbench(map);
@@ -244,7 +255,7 @@ class Loader {
                     "a task is a folder with a task.yaml");
     }
     if (synthesize && !no_dataset_) {
-      const std::vector<std::string> of_people = std::exchange(known, {});
+      of_people = std::exchange(known, {});
       dataset.folder = read_synthesize(map, dataset.folder);
       if (!dataset.folder.empty()) known = task_ids(dataset.folder);
       std::set_difference(known.begin(), known.end(), of_people.begin(), of_people.end(),
@@ -263,9 +274,10 @@ class Loader {
       for (const Node& item : list->items()) {
         const auto id = yaml::read_text(item, fmt::format("`{}`", key), mistakes_);
         if (!id) continue;
-        if (!known.empty() && !std::binary_search(known.begin(), known.end(), *id))
+        const std::vector<std::string>& may_be = synthesize ? of_people : known;
+        if ((synthesize || !known.empty()) && !std::binary_search(may_be.begin(), may_be.end(), *id))
           mistakes_.push_back(mistake_at(item.place(), fmt::format("`{}`: there is no task `{}`", key, *id),
-                                         yaml::suggest(*id, known)));
+                                         yaml::suggest(*id, may_be)));
         else if (const auto [it, fresh] = used.emplace(*id, key); !fresh)
           mistakes_.push_back(mistake_at(item.place(),
                                          fmt::format("`{}`: task `{}` stands here twice", key, *id),
@@ -280,9 +292,9 @@ class Loader {
     read_ids("sft_only", dataset.sft_only);
     const Node* people = node.find("heldout_people");
     const bool all_people = people != nullptr && people->is_scalar() && people->text() == "all";
-    if (all_people && !synthesize)
-      map.mistake("heldout_people", "`heldout_people: all` stands beside `synthesize` alone",
-                  "a list of tasks");
+    if (all_people && (!synthesize || (of_people.empty() && !no_dataset_)))
+      map.mistake("heldout_people", "`heldout_people: all` needs `synthesize`, and `folder` or `kernelbench`",
+                  "or a list of tasks");
     if (all_people)
       map.expect("heldout_people");
     else

@@ -434,11 +434,11 @@ TEST(Header, CountsWhatNobodyMeasuredApart) {
 TEST(Learning, IsComparedTaskByTask) {
   store::Results r;
   int place = 0;
-  for (const char* stage : {"evaluate-sft", "evaluate-rl", "other"}) {
+  for (const char* stage : {"sft", "rl", "evaluate-sft", "evaluate-rl", "warm-0.2", "warm-0.8"}) {
     store::StageRow row;
     row.name = stage;
-    row.base = place < 2 ? "evaluate" : "other";
-    row.kind = "measure";
+    row.base = place < 2 ? stage : place < 4 ? "evaluate" : "warm";
+    row.kind = place < 2 ? "sft" : "measure";
     row.place = place++;
     row.current = true;
     r.stages.push_back(row);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <regex>
 #include <sstream>
 
@@ -150,6 +151,25 @@ TEST(Programs, NoNameStandsForTwoThings) {
   EXPECT_GT(seen, 700u);
 }
 
+// What a kernel takes and the plan declares: each name once.
+void expect_names_of_their_own(const std::string& source) {
+  const std::regex kernel("__global__ void (\\w+)\\(([^)]*)\\)"), parameter("(\\w+)(,|$)"),
+      declared("plan: (temp|let) (\\w+)");
+  std::set<std::string> parameters, in_plan;
+  for (std::sregex_iterator it(source.begin(), source.end(), kernel), none; it != none; ++it) {
+    const std::string list = (*it)[2];
+    std::set<std::string> of_kernel;
+    for (std::sregex_iterator one(list.begin(), list.end(), parameter); one != none; ++one) {
+      EXPECT_TRUE(of_kernel.insert((*one)[1]).second) << source;
+      parameters.insert((*one)[1]);
+    }
+  }
+  for (std::sregex_iterator it(source.begin(), source.end(), declared), none; it != none; ++it)
+    in_plan.insert((*it)[2]);
+  for (const char* input : {"x", "A", "B", "predictions", "targets", "other", "bias", "weight", "alpha"})
+    EXPECT_FALSE(in_plan.contains(input)) << source;
+}
+
 // As KernelBench's modules become tasks: sizes are numbers, an operator of torch a line.
 TEST(Traced, ReferenceIsAsTorchsTracerWritesIt) {
   const Chain chain = chain_of({"silu", "difference", "rms_norm", "row_max"});
@@ -204,7 +224,7 @@ TEST(Traced, ProgramsHaveTheTasksSizesAndNames) {
   for (const Operator& one : operators()) {
     if (one.place == Place::kStart) continue;
     for (const char* start : {"", "matmul"}) {
-      std::vector<std::string> names = {start, "scale", one.name};
+      std::vector<std::string> names = {start, "scale", "residual", one.name};
       std::erase(names, "");
       if (is_end(one)) names.insert(names.end() - 1, "rms_norm");
       const Chain chain = chain_of(names);
@@ -215,6 +235,7 @@ TEST(Traced, ProgramsHaveTheTasksSizesAndNames) {
         for (const Program& program : programs) {
           ++seen;
           EXPECT_FALSE(std::regex_search(program.source, open)) << program.source;
+          expect_names_of_their_own(program.source);
         }
       }
     }
@@ -246,6 +267,22 @@ TEST(Synthesis, TracedTasksAreLikeNoneOfKernelBench) {
     EXPECT_TRUE(files.insert(task_file(one.chain, *one.traced, {})).second) << one.id;
   }
   EXPECT_GT(traced, 50);
+}
+
+// What a task computes is on one side of the split alone, however it is written; and no two have one name.
+TEST(Synthesis, NoFunctionIsTrainedAndHeldOut) {
+  std::map<std::string, bool> held_out;
+  std::set<std::string> ids;
+  for (const Synthesised& one :
+       synthesize({{.count = 100, .sft_only = 3000, .heldout = 60, .traced_share = 0.5}, {}, {}}).tasks) {
+    const bool is_out = one.split.starts_with("heldout");
+    const auto [it, fresh] = held_out.emplace(fingerprint(one.chain), is_out);
+    EXPECT_EQ(it->second, is_out) << one.id;
+    EXPECT_TRUE(ids.insert(one.id).second) << one.id;
+  }
+  EXPECT_THAT(flaw_of(chain_of({"relu", "l1_norm"})), HasSubstr("degenerate")) << "0 / 0";
+  EXPECT_EQ(torch_operators_of(chain_of({"l2_norm"})), torch_operators_of(chain_of({"unit_norm"})))
+      << "KernelBench's L2 norm is not trained with an eps";
 }
 
 TEST(Synthesis, RepeatsAndKeepsItsPromises) {

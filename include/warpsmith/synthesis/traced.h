@@ -15,11 +15,11 @@
 namespace warpsmith::synthesis {
 
 struct Traced {
-  std::vector<int> sizes;                 // of x behind the batch, one to three; of a product {K, N}
-  std::size_t axis = 1;                   // of norms, reductions and scans: 1, or the last
-  bool keep = false;                      // a reduction keeps its axis, at size 1
-  double scale = 0.5;                     // what `scale` multiplies with
-  std::string first = "x", second = "y";  // names of the first input, and of a matrix beside it
+  std::vector<int> sizes;                     // of x behind the batch, one to three; of a product {K, N}
+  std::size_t axis = 1;                       // of norms, reductions and scans: 1, or the last
+  bool keep = false;                          // a reduction keeps its axis, at size 1
+  double scale = 0.5;                         // what `scale` multiplies with
+  std::string first = "x", second = "other";  // names of the first input, and of a matrix beside it
 };
 
 bool can_be_traced(const Chain& chain);
