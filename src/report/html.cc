@@ -428,14 +428,12 @@ std::string html(const store::Results& results) {
       "content=\"width=device-width\">\n";
   out += "<title>" + escape(results.run) + " – Warpsmith</title>\n<style>\n" + report_css +
          "</style></head><body>\n";
+  const std::size_t learned = learned_as_they_are(results);
   out += fmt::format(
       "<header><h1>{}</h1><p>{} measurements of {} programs over {} tasks. {}Warpsmith {} on {}.</p>"
       "</header>\n",
-      escape(results.run), results.measurements.size(),
-      results.candidates.size() - learned_as_they_are(results), kernels.size(),
-      learned_as_they_are(results) > 0
-          ? fmt::format("{} more programs were learned as they are. ", learned_as_they_are(results))
-          : "",
+      escape(results.run), results.measurements.size(), results.candidates.size() - learned, kernels.size(),
+      learned > 0 ? fmt::format("{} more programs were learned as they are. ", learned) : "",
       escape(results.version), escape(results.host));
   if (!provenance.value("replay_timings", "").empty())
     out += "<p class=\"warning\">The scores of this run were taken from the run " +

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <utility>
 
 #include "warpsmith/base/text.h"
 
@@ -449,6 +450,12 @@ class Writer {
     kernel(part, body);
   }
 
+  // Names of a part's kernels where it has two.
+  std::pair<std::string, std::string> two_kernels() const {
+    if (kernel_ == "k") return {"k1", "k2"};
+    return {kernel_, "k" + std::to_string(code_.size())};
+  }
+
   void column(const Part& part) {
     const Pass& pass = part.end->passes.front();
     Lines work = element(part, part.last);
@@ -475,8 +482,7 @@ class Writer {
       return kernel(part, body);
     }
     // Pieces of 64 rows, then their results.
-    const std::string first = kernel_ == "k" ? "k1" : kernel_,
-                      second = kernel_ == "k" ? "k2" : "k" + std::to_string(code_.size());
+    const auto [first, second] = two_kernels();
     plan_.emplace_back("// plan: temp p float32[cdiv(M, 64), N]");
     Part pieces = part;
     pieces.out = "p";
@@ -515,8 +521,7 @@ class Writer {
   void all(const Part& part) {
     const Pass& pass = part.end->passes.front();
     const bool warps = style_.all == "warps";
-    const std::string first = kernel_ == "k" ? "k1" : kernel_,
-                      second = kernel_ == "k" ? "k2" : "k" + std::to_string(code_.size());
+    const auto [first, second] = two_kernels();
     const Lines together = warps ? Lines{"for (int z = 16; z > 0; z /= 2) " +
                                              folded(pass.fold, "a", "__shfl_xor_sync(0xffffffff, a, z)"),
                                          "if (j % 32 == 0) part[j / 32] = a;", "__syncthreads();",

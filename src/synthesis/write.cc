@@ -56,8 +56,8 @@ void write_task(const fs::path& into, const Synthesised& one, const Settings& se
   const TaskLabel label = {
       one.id, one.split,
       fmt::format("synthesised (seed {}, split seed {})", settings.seed, settings.split_seed)};
-  write_file_atomic(folder / "task.yaml",
-                    one.traced ? task_file(one.chain, *one.traced, label) : task_file(one.chain, label));
+  write_file(folder / "task.yaml",
+             one.traced ? task_file(one.chain, *one.traced, label) : task_file(one.chain, label));
   if (!programs) return;
   const fs::path place = folder / (one.solved ? "candidates/ok" : "templates");
   make_folders(place);

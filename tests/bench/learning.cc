@@ -70,13 +70,11 @@ double valid_share(const std::vector<const store::SampleRow*>& samples) {
          static_cast<double>(samples.size());
 }
 
-// Mean logarithm of what one draw gains: a failure counts as `failure`, a speedup not below `floor`.
-Figure log_one_draw(double floor, double failure) {
-  return [floor, failure](const std::vector<const store::SampleRow*>& samples) {
-    double sum = 0;
-    for (const auto* s : samples) sum += std::log(is_valid(*s) ? std::max(floor, s->speedup) : failure);
-    return sum / static_cast<double>(samples.size());
-  };
+// Mean logarithm of what one draw gains: a failure counts 1, a speedup not below 1.
+double log_one_draw(const std::vector<const store::SampleRow*>& samples) {
+  double sum = 0;
+  for (const auto* s : samples) sum += is_valid(*s) ? std::log(std::max(1.0, s->speedup)) : 0;
+  return sum / static_cast<double>(samples.size());
 }
 
 double novel_share(const std::vector<const store::SampleRow*>& samples) {
@@ -91,7 +89,7 @@ double log_novel_draw(const std::vector<const store::SampleRow*>& samples) {
   return sum / static_cast<double>(samples.size());
 }
 
-// Of tasks that all of `stages` have, a row each.
+// Of each task of the group a row.
 std::vector<std::vector<double>> rows_of(const Cells& cells, const std::string& group, const Figure& figure) {
   std::vector<std::vector<double>> rows;
   if (const auto it = cells.find(group); it != cells.end())
@@ -148,7 +146,6 @@ int main(int argc, char** argv) {
     for (const auto& [name, cells] : by_stage)
       if (name.ends_with(part)) stages.push_back(name);
 
-  const Figure one_draw = log_one_draw(1.0, 1.0);
   const auto mean = [](const std::vector<std::vector<double>>& rows, bool exponentiate, const char* unit) {
     return interval(stats::bootstrap_mean(rows), exponentiate, unit);
   };
@@ -165,7 +162,7 @@ int main(int argc, char** argv) {
           of_template += is_valid(*sample) && sample->of_template ? 1 : 0;
         }
       std::printf("%-26s %6zu %26s %26s %22s %22s %5zu of %zu\n", stage.c_str(), valid.size(), mean(valid, false, "").c_str(),
-                  mean(rows_of(cells, group, novel_share), false, "").c_str(), mean(rows_of(cells, group, one_draw), true, "x").c_str(),
+                  mean(rows_of(cells, group, novel_share), false, "").c_str(), mean(rows_of(cells, group, log_one_draw), true, "x").c_str(),
                   mean(rows_of(cells, group, log_novel_draw), true, "x").c_str(), of_template, novel);
     }
     for (std::size_t to = 1; to < stages.size(); ++to)
@@ -176,7 +173,7 @@ int main(int argc, char** argv) {
           return interval(stats::paired_bootstrap(before, after), false, "");
         };
         std::printf("  %s -> %s: valid %s; log one draw %s; of novel programs %s\n", stages[from].c_str(), stages[to].c_str(),
-                    difference(valid_share).c_str(), difference(one_draw).c_str(), difference(log_novel_draw).c_str());
+                    difference(valid_share).c_str(), difference(log_one_draw).c_str(), difference(log_novel_draw).c_str());
       }
   }
   std::printf("\n%zu seeds; intervals: 95 %% bootstrap over tasks, differences paired. As template: novel programs that a template\n"

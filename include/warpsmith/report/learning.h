@@ -10,8 +10,8 @@
 
 namespace warpsmith::report {
 
-// Of one group of tasks, from one instance of a `measure` stage's matrix of stages to a later one. Intervals are 95 %,
-// by a bootstrap over the tasks that both have, each task by the mean of its samples, paired.
+// Of one group of tasks, from one instance of a `measure` stage's matrix of stages to a later one. Intervals
+// are 95 %, by a bootstrap over the tasks that both have, each task by the mean of its samples, paired.
 struct LearningRow {
   std::string group, before, after;
   std::int64_t tasks = 0;
