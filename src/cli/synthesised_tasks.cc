@@ -10,6 +10,7 @@
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/synthesis/write.h"
+#include "warpsmith/workflow/load.h"
 
 namespace warpsmith::cli {
 
@@ -24,13 +25,10 @@ std::vector<fs::path> tasks_in(const fs::path& folder) {
 }
 
 // Of what the tasks are made of, and of what makes them: this program.
-std::string digest_of(const synthesis::Settings& settings, const std::vector<fs::path>& people) {
+std::string digest_of(const workflow::SynthesizeSettings& settings, const std::vector<fs::path>& people) {
   Sha256 digest;
   digest.field(sha256_file_hex("/proc/self/exe"));
-  digest.field(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", settings.seed, settings.split_seed,
-                           settings.count, settings.unsolved, settings.sft_only, settings.heldout,
-                           settings.longest, settings.program_bytes, settings.traced_share,
-                           settings.pairs_share, settings.operators_out, settings.least_gain));
+  digest.field(workflow::to_json(settings).dump());
   for (const fs::path& task : people) digest.field(task.string()).field(read_file(task / "task.yaml"));
   return digest.hex().substr(0, 16);
 }
@@ -40,7 +38,7 @@ std::string digest_of(const synthesis::Settings& settings, const std::vector<fs:
 fs::path synthesised_tasks(const workflow::SynthesizeSettings& wanted, const fs::path& people) {
   synthesis::Settings settings{wanted, {}, {}};
   const std::vector<fs::path> of_people = tasks_in(people);
-  const fs::path folder = cache_folder() / "synthesised" / digest_of(settings, of_people);
+  const fs::path folder = cache_folder() / "synthesised" / digest_of(wanted, of_people);
   make_folders(folder.parent_path());
   const FileLock lock(folder.string() + ".lock");
   if (path_exists(folder)) return folder;

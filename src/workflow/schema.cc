@@ -183,6 +183,8 @@ Json dataset_schema() {
 
 }  // namespace
 
+Json to_json(const SynthesizeSettings& settings) { return hashed_json(synthesize_keys(), settings); }
+
 Json workflow_json_schema() {
   Json properties = shared_properties();
   for (const char* block : {"model", "sample", "optimizer", "lora", "compile", "measure", "prompt"})

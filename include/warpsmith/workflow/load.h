@@ -27,7 +27,8 @@ struct LoadOptions {
   std::function<std::filesystem::path(const std::filesystem::path& checkout, const std::vector<int>& levels)>
       kernelbench;
   // A folder with synthesised tasks: `dataset: {synthesize: {…}}`; `people`: of tasks of people, which are to
-  // lie there, too, and none of which is made; may be empty. It may throw Error. Not set: as above.
+  // lie there, too, and none of which is made; may be empty. It may throw Error. Not set: such
+  // a dataset is a mistake.
   std::function<std::filesystem::path(const SynthesizeSettings& settings,
                                       const std::filesystem::path& people)>
       synthesize;
@@ -50,6 +51,9 @@ LoadResult load_workflow(const std::filesystem::path& file, const LoadOptions& o
 // The same from text; `file` is its name in messages.
 LoadResult load_workflow_text(std::string_view text, const std::filesystem::path& file,
                               const LoadOptions& options = {});
+
+// All settings by their keys; other settings make other tasks.
+Json to_json(const SynthesizeSettings& settings);
 
 // The format as a JSON Schema (draft 2020-12) for editors, made from the tables that the reader uses.
 Json workflow_json_schema();
