@@ -66,7 +66,8 @@ std::string compact_contrastive(const task::Task& task, const std::vector<Exempl
                                 PromptForm form, const std::vector<HackQuote>& hacks) {
   std::string text = "Make it faster; compare the earlier ones.\n" + compact_reference(task, form);
   for (const Exemplar& e : exemplars)
-    text += fmt::format("Earlier, {:.2f}x:\n", e.score) + end_in_newline(e.source);
+    text += (e.score ? fmt::format("Earlier, {:.2f}x:\n", *e.score) : "Earlier, not measured:\n") +
+            end_in_newline(e.source);
   return text + "Answer: code only.\nRules: same results, no caching.\n" + compact_hacks(hacks) + "Code:\n";
 }
 
@@ -217,7 +218,8 @@ std::string full_contrastive(const task::Task& task, const std::vector<Exemplar>
       "higher is "
       "faster.\n\n";
   for (std::size_t i = 0; i < exemplars.size(); ++i)
-    text += fmt::format("### Implementation {} (score {:.2f})\n\n{}\n", i + 1, exemplars[i].score,
+    text += fmt::format("### Implementation {} ({})\n\n{}\n", i + 1,
+                        exemplars[i].score ? fmt::format("score {:.2f}", *exemplars[i].score) : "not measured",
                         fence_of(form)) +
             end_in_newline(exemplars[i].source) + "```\n\n";
   return text + fmt::format(kProtocol, fence_of(form)) + full_form(task, form) + full_rules(form) +
@@ -303,7 +305,7 @@ std::vector<std::string> contrastive_prompts(const task::Task& task, std::vector
   while (!exemplars.empty()) {
     exemplars.erase(
         std::max_element(exemplars.begin(), exemplars.end(), [](const Exemplar& a, const Exemplar& b) {
-          return std::pair(a.source.size(), -a.score) < std::pair(b.source.size(), -b.score);
+          return std::pair(a.source.size(), b.score) < std::pair(b.source.size(), a.score);
         }));
     prompts.push_back(contrastive_prompt(task, exemplars, form, quotes));
   }

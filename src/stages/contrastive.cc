@@ -122,8 +122,9 @@ class ContrastiveStage final : public Stage {
                         static_cast<std::size_t>(i);
       const std::string& task = tasks_.train()[turn % tasks_.train().size()];
       Prompt prompt{fmt::format("{}#{}", task, prompts_of[task]++), task, "", settings_.group, 0};
-      const method::Draw draw =
-          database_.draw(task, inputs_.spec.prompt.exemplars, key(round, "exemplars", prompt.id));
+      const bool is_plain = Random(key(round, "plain", prompt.id)).uniform() < settings_.plain_share;
+      const method::Draw draw = database_.draw(task, is_plain ? 0 : inputs_.spec.prompt.exemplars,
+                                               key(round, "exemplars", prompt.id));
       std::vector<method::Exemplar> exemplars;
       for (const method::Program& p : draw.exemplars) exemplars.push_back({p.source, p.score});
       set_texts(

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
 
 #include "warpsmith/base/random.h"
 #include "warpsmith/method/prompt.h"
@@ -16,24 +18,42 @@ namespace {
 // Contrastive examples that there should be before the whole is no longer repeated, and the most repetitions.
 constexpr double kEnoughContrastive = 600;
 constexpr int kMostPasses = 8;
+// Where there are programs without a score as well: of so many contrastive examples one has scores.
+constexpr std::uint64_t kOneInHasScores = 4;
 
-// Successes with a score, by task, in the order in which they were found; only tasks with two at least.
-struct TaskSuccesses {
+// Of one task, in the order in which they were found.
+struct TaskPrograms {
   std::string task;
   std::vector<const Known*> programs;
 };
 
-std::vector<TaskSuccesses> scored_successes(const TaskSet& tasks, const std::vector<Known>& candidates,
-                                            Tier answer) {
-  std::vector<TaskSuccesses> out;
-  for (const std::string& task : tasks.train()) {
-    TaskSuccesses entry{task, {}};
-    for (const Known& k : candidates)
-      if (k.candidate.task == task && is_example(k.candidate, answer) &&
-          method::outcome_of(k.measurement) == method::Outcome::kValid)
-        entry.programs.push_back(&k);
-    if (entry.programs.size() >= 2) out.push_back(std::move(entry));
+// What contrastive examples are made of: tasks with two programs at least.
+struct Sources {
+  std::vector<TaskPrograms> scored;    // successes with a score, of train tasks
+  std::vector<TaskPrograms> unscored;  // programs that are taken as right
+  bool empty() const { return scored.empty() && unscored.empty(); }
+};
+
+Sources sources_of(const TaskSet& tasks, const std::vector<Known>& candidates, Tier answer) {
+  std::map<std::string, TaskPrograms> scored;
+  Sources out;
+  std::map<std::string, std::size_t> place;
+  for (const Known& k : candidates) {
+    const std::string& task = k.candidate.task;
+    if (!is_example(k.candidate, answer)) continue;
+    if (k.taken_as_right) {
+      const auto [it, is_new] = place.emplace(task, out.unscored.size());
+      if (is_new) out.unscored.push_back({task, {}});
+      out.unscored[it->second].programs.push_back(&k);
+    } else if (method::outcome_of(k.measurement) == method::Outcome::kValid) {
+      scored[task].programs.push_back(&k);
+    }
   }
+  const auto has_one = [](const TaskPrograms& of) { return of.programs.size() < 2; };
+  std::erase_if(out.unscored, has_one);
+  for (const std::string& task : tasks.train())
+    if (const auto it = scored.find(task); it != scored.end() && !has_one(it->second))
+      out.scored.push_back({task, std::move(it->second.programs)});
   return out;
 }
 
@@ -41,8 +61,8 @@ method::PromptForm answer_form(const ExampleSettings& settings) {
   return {method::parse_prompt_style(settings.style), parse_tier(settings.answer)};
 }
 
-Json contrastive_example(const TaskSet& tasks, const TaskSuccesses& of, const ExampleSettings& settings,
-                         const std::string& id, std::uint64_t number) {
+Json contrastive_example(const TaskSet& tasks, const TaskPrograms& of, const ExampleSettings& settings,
+                         std::uint64_t number) {
   const method::PromptForm form = answer_form(settings);
   Random random(random_key({settings.key, number}));
   std::vector<const Known*> left = of.programs, drawn;
@@ -56,11 +76,17 @@ Json contrastive_example(const TaskSet& tasks, const TaskSuccesses& of, const Ex
   });
   const Known* target = *best;
   drawn.erase(best);
+  // Without scores it may be one that is shown: else what is learned is to avoid what stage 3 shows, its
+  // best.
+  if (target->taken_as_right) target = of.programs[random.below(of.programs.size())];
   std::vector<method::Exemplar> exemplars;
-  for (const Known* k : drawn) exemplars.push_back({k->candidate.source(), k->measurement.speedup_rounded});
+  for (const Known* k : drawn)
+    exemplars.push_back({k->candidate.source(),
+                         k->taken_as_right ? std::nullopt : std::optional(k->measurement.speedup_rounded)});
   std::vector<std::string> prompts =
       method::contrastive_prompts(tasks.at(of.task), std::move(exemplars), form);
-  Json example = make_example(id, prompts.front(), method::completion_of(target->candidate.source(), form));
+  Json example = make_example(fmt::format("contrastive/{}#{}", of.task, number), prompts.front(),
+                              method::completion_of(target->candidate.source(), form));
   prompts.erase(prompts.begin());
   example["shorter"] = std::move(prompts);
   return example;
@@ -110,7 +136,7 @@ std::vector<Json> sft_examples(const TaskSet& tasks, const std::vector<Known>& c
                                    method::sft_prompt(tasks.at(k.candidate.task), form),
                                    method::completion_of(k.candidate.source(), form)));
   const double share = std::clamp(settings.contrastive_share, 0.0, 0.99);
-  const std::vector<TaskSuccesses> sources = scored_successes(tasks, candidates, form.answer);
+  const Sources sources = sources_of(tasks, candidates, form.answer);
   const bool contrastive = share > 0 && !sources.empty() && settings.exemplars > 0;
   if (!contrastive || plain.empty()) return plain;
 
@@ -121,17 +147,20 @@ std::vector<Json> sft_examples(const TaskSet& tasks, const std::vector<Known>& c
                   : std::clamp(static_cast<int>(std::ceil(kEnoughContrastive / static_cast<double>(a_pass))),
                                1, kMostPasses);
   std::vector<Json> out;
-  std::uint64_t number = 0;
+  std::uint64_t number = 0, with_scores = 0, without = 0;
+  const auto next_source = [&]() -> const TaskPrograms& {
+    const bool has_scores =
+        sources.unscored.empty() || (!sources.scored.empty() && number % kOneInHasScores == 0);
+    return has_scores ? sources.scored[with_scores++ % sources.scored.size()]
+                      : sources.unscored[without++ % sources.unscored.size()];
+  };
   for (int pass = 1; pass <= passes; ++pass) {
     for (Json example : plain) {
       if (pass > 1) example["id"] = fmt::format("{}/{}", example["id"].get<std::string>(), pass);
       out.push_back(std::move(example));
     }
-    for (std::uint64_t i = 0; i < a_pass; ++i, ++number) {
-      const TaskSuccesses& of = sources[number % sources.size()];
-      out.push_back(contrastive_example(tasks, of, settings,
-                                        fmt::format("contrastive/{}#{}", of.task, number), number));
-    }
+    for (std::uint64_t i = 0; i < a_pass; ++i, ++number)
+      out.push_back(contrastive_example(tasks, next_source(), settings, number));
   }
   return out;
 }

@@ -29,6 +29,9 @@ ExampleSettings example_settings_from_json(const Json& json);
 // of all, examples with the contrastive prompt. For one of these, a task is taken in turn, N + 1 of its
 // distinct scored successes are drawn (fewer where it has fewer, but two at least), the best is the target
 // and the others are the exemplars: what is learned is to answer with something faster than what is shown.
+// Programs that are taken as right have no score. Where there are such, three in four of these examples are
+// made of them: the prompt says "not measured", the target is any program of the task, shown or not, and
+// what is learned is to answer such a prompt at all.
 // Where a few successes would give only a few contrastive examples, the whole is made several times over,
 // each time with other draws, so that the share stays and the draws are many.
 std::vector<Json> sft_examples(const TaskSet& tasks, const std::vector<Known>& candidates,

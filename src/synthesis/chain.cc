@@ -12,7 +12,7 @@ namespace warpsmith::synthesis {
 namespace {
 
 std::vector<std::size_t> all_of(const Chain& chain) {
-  std::vector<std::size_t> all;
+  std::vector<std::size_t> all = chain.before;
   if (chain.start != 0) all.push_back(chain.start);
   all.insert(all.end(), chain.steps.begin(), chain.steps.end());
   if (chain.has_end()) all.push_back(chain.end);
@@ -69,6 +69,8 @@ class Evaluation {
       return;
     }
     Matrix a = name == "matmul" ? draw(sizes_.rows, sizes_.inner) : draw(sizes_.table, sizes_.columns);
+    for (const std::size_t number : chain_.before)
+      for (double& v : a.at) v = op(number).value(v, 0);
     Matrix b = name == "matmul" ? draw(sizes_.inner, sizes_.columns) : draw(sizes_.rows, 1);
     v_ = {sizes_.rows, sizes_.columns,
           std::vector<double>(static_cast<std::size_t>(sizes_.rows * sizes_.columns))};

@@ -16,6 +16,8 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
+constexpr std::int64_t kInRegisters = 1024;  // elements of a row that a warp's registers hold
+
 const char* begin_of(Fold fold) {
   return fold == Fold::kSum ? "0.f" : fold == Fold::kMax ? "-INFINITY" : "INFINITY";
 }
@@ -46,8 +48,8 @@ struct Style {
 
 class Writer {
  public:
-  Writer(const Chain& chain, Style style)
-      : chain_(chain), style_(std::move(style)), inputs_(inputs_of(chain)) {
+  Writer(const Chain& chain, Style style, std::int64_t row)
+      : chain_(chain), style_(std::move(style)), row_(row), inputs_(inputs_of(chain)) {
     std::size_t next = operators()[chain.start].name == std::string("x") ? 1 : 2;
     for (const std::size_t number : chain.steps) {
       const Operator& one = operators()[number];
@@ -242,7 +244,7 @@ class Writer {
     kernel(part, body);
   }
 
-  // Four elements a thread where rows allow it, by a function of one; else one.
+  // Four elements a thread where rows allow it, by a function of one; else one. Of a known row: four alone.
   void vector4(const Part& part) {
     Lines function, typed = {"float v"}, single = {load(part)};
     std::vector<Lines> of_four(4);
@@ -272,8 +274,10 @@ class Writer {
     add(code_, function, 1);
     code_.insert(code_.end(), {"  return v;", "}"});
     const std::string b = std::to_string(style_.block), one = kernel_;
-    plan_.emplace_back("// plan: if N % 4 == 0");
-    kernel_ = one + "4";
+    if (row_ == 0) {
+      plan_.emplace_back("// plan: if N % 4 == 0");
+      kernel_ = one + "4";
+    }
     launch(fmt::format("cdiv(M * N, {})", 4 * style_.block), b, part);
     Lines body = {fmt::format("int i = blockIdx.x * {} + threadIdx.x;", b), "if (i * 4 >= M * N) return;"};
     add(body, loads, 0);
@@ -283,6 +287,7 @@ class Writer {
           fmt::format("o.{} = f({});", kParts[p], fmt::join(of_four[static_cast<std::size_t>(p)], ", ")));
     body.push_back(fmt::format("((float4*){})[i] = o;", part.out));
     kernel(part, body);
+    if (row_ != 0) return;
     kernel_ = one;
     plan_.emplace_back("// plan: else");
     launch(fmt::format("cdiv(M * N, {})", b), b, part);
@@ -363,7 +368,8 @@ class Writer {
     return results;
   }
 
-  // A warp a row, which lies in its registers: each element is read and computed once. Longer rows: warp.
+  // A warp a row, which lies in its registers: each element is read and computed once. Longer rows: warp. Of
+  // a known row: the registers alone.
   void registers(const Part& part) {
     constexpr const char* kLoop = "for (int z = 0; z < 32; z++) {";
     results_.assign(chain_.steps.size(), {});
@@ -403,10 +409,13 @@ class Writer {
       each(begin, first, part.last, part.out + "[i] = v;");
     }
     const std::string name = kernel_;
-    plan_.emplace_back("// plan: if N <= 1024");
-    kernel_ = name + "r";
+    if (row_ == 0) {
+      plan_.push_back(fmt::format("// plan: if N <= {}", kInRegisters));
+      kernel_ = name + "r";
+    }
     launch("cdiv(M, 4)", "128", part);
     kernel(part, body);
+    if (row_ != 0) return;
     kernel_ = name;
     plan_.emplace_back("// plan: else");
     style_.row = "warp";
@@ -622,44 +631,62 @@ class Writer {
     kernel(part, body);
   }
 
-  // A matrix product, and the elementwise steps behind it.
+  // A matrix product, the elementwise steps on its left factor, and those behind it.
   void product(const Part& part) {
     use("x");
     use(inputs_[1].name);
     use("K");
     const std::string w = inputs_[1].name, b = std::to_string(style_.block);
+    const bool changes = !chain_.before.empty();
+    // An element of the left factor as `v`.
+    const auto left = [&](const std::string& load) {
+      Lines out = {"float v = " + load + ";"};
+      for (const std::size_t number : chain_.before)
+        out.push_back(fmt::format("v = {};", operators()[number].cuda));
+      return out;
+    };
     Lines steps;
+    if (changes) steps.emplace_back("float v = a;");
     for (std::size_t i = part.first; i < part.last; ++i) steps.push_back(line(i, {}));
     steps.push_back(part.out + "[i] = v;");
     Lines body;
     if (style_.product == "direct") {
-      body = {fmt::format("int i = blockIdx.x * {} + threadIdx.x;", b),
-              "if (i >= M * N) return;",
-              "int m = i / N;",
-              "int c = i % N;",
-              "float v = 0.f;",
-              fmt::format("for (int l = 0; l < K; l++) v += x[m * K + l] * {}[l * N + c];", w)};
+      body = {fmt::format("int i = blockIdx.x * {} + threadIdx.x;", b), "if (i >= M * N) return;",
+              "int m = i / N;", "int c = i % N;"};
+      if (changes) {
+        add(body, {"float a = 0.f;", "for (int l = 0; l < K; l++) {"}, 0);
+        add(body, left("x[m * K + l]"), 1);
+        add(body, {fmt::format("  a += v * {}[l * N + c];", w), "}"}, 0);
+      } else {
+        add(body,
+            {"float v = 0.f;",
+             fmt::format("for (int l = 0; l < K; l++) v += x[m * K + l] * {}[l * N + c];", w)},
+            0);
+      }
       add(body, steps, 0);
       launch(fmt::format("cdiv(M * N, {})", b), b, part);
       return kernel(part, body);
     }
-    body = {
-        "__shared__ float xs[16][17];",
-        "__shared__ float ws[16][17];",
-        "int c = blockIdx.x * 16 + threadIdx.x;",
-        "int m = blockIdx.y * 16 + threadIdx.y;",
-        "float v = 0.f;",
-        "for (int l = 0; l < K; l += 16) {",
-        "  xs[threadIdx.y][threadIdx.x] = m < M && l + threadIdx.x < K ? x[m * K + l + threadIdx.x] : 0.f;",
-        fmt::format("  ws[threadIdx.y][threadIdx.x] = l + threadIdx.y < K && c < N ? {}[(l + threadIdx.y) * "
-                    "N + c] : 0.f;",
-                    w),
-        "  __syncthreads();",
-        "  for (int z = 0; z < 16; z++) v += xs[threadIdx.y][z] * ws[z][threadIdx.x];",
-        "  __syncthreads();",
-        "}",
-        "if (m >= M || c >= N) return;",
-        "int i = m * N + c;"};
+    const std::string sum = changes ? "a" : "v",
+                      x = "m < M && l + threadIdx.x < K ? x[m * K + l + threadIdx.x] : 0.f";
+    body = {"__shared__ float xs[16][17];",           "__shared__ float ws[16][17];",
+            "int c = blockIdx.x * 16 + threadIdx.x;", "int m = blockIdx.y * 16 + threadIdx.y;",
+            fmt::format("float {} = 0.f;", sum),      "for (int l = 0; l < K; l += 16) {"};
+    if (changes) {
+      add(body, left(x), 1);
+      body.emplace_back("  xs[threadIdx.y][threadIdx.x] = v;");
+    } else {
+      body.push_back(fmt::format("  xs[threadIdx.y][threadIdx.x] = {};", x));
+    }
+    add(body,
+        {fmt::format(
+             "  ws[threadIdx.y][threadIdx.x] = l + threadIdx.y < K && c < N ? {}[(l + threadIdx.y) * N + "
+             "c] : 0.f;",
+             w),
+         "  __syncthreads();",
+         fmt::format("  for (int z = 0; z < 16; z++) {} += xs[threadIdx.y][z] * ws[z][threadIdx.x];", sum),
+         "  __syncthreads();", "}", "if (m >= M || c >= N) return;", "int i = m * N + c;"},
+        0);
     add(body, steps, 0);
     launch("dim3(cdiv(N, 16), cdiv(M, 16))", "dim3(16, 16)", part);
     kernel(part, body);
@@ -667,6 +694,7 @@ class Writer {
 
   const Chain& chain_;
   Style style_;
+  const std::int64_t row_;  // N; 0: any
   const std::vector<Input> inputs_;
   Lines operands_;  // of each step: an input's or a scalar's name
   Lines plan_, code_;
@@ -678,7 +706,7 @@ class Writer {
 
 }  // namespace
 
-std::vector<Program> programs_of(const Chain& chain) {
+std::vector<Program> programs_of(const Chain& chain, std::int64_t row) {
   const Operator* end = chain.has_end() ? &operators()[chain.end] : nullptr;
   const bool product = op(chain.start).name == std::string("matmul");
   const bool gathers = operators()[chain.start].name == std::string("gather_rows");
@@ -702,13 +730,14 @@ std::vector<Program> programs_of(const Chain& chain) {
     variants(&Style::scan, {{"thread", 64}, {"warp", 128}}, "_per_row");
   else if (end != nullptr && end->place == Place::kTranspose)
     variants(&Style::transpose, {{"direct", 256}, {"tile", 256}}, "");
-  else if (rows)
-    variants(&Style::row, {{"thread", 64}, {"warp", 128}, {"block", 256}, {"block", 128}, {"registers", 128}},
-             "_per_row");
-  else if (!product)
+  else if (rows) {
+    variants(&Style::row, {{"thread", 64}, {"warp", 128}, {"block", 256}, {"block", 128}}, "_per_row");
+    if (row <= kInRegisters) variants(&Style::row, {{"registers", 128}}, "_per_row");
+  } else if (!product)
     variants(&Style::element,
              {{"flat", 256}, {"grid_stride", 128}, {"chunk", 256}, {"rows_2d", 256}, {"row_loop", 128}}, "");
-  if (!rows && !product && !gathers && end == nullptr) variants(&Style::element, {{"vector4", 256}}, "");
+  if (!rows && !product && !gathers && end == nullptr && row % 4 == 0)
+    variants(&Style::element, {{"vector4", 256}}, "");
   if (product && !rows && end == nullptr) variants(&Style::product, {{"direct", 256}, {"tiled", 256}}, "");
   std::vector<Program> out;
   std::set<std::string> names;
@@ -722,7 +751,7 @@ std::vector<Program> programs_of(const Chain& chain) {
         continue;
       }
       if (!names.insert(one.name).second) one.name += "_" + std::to_string(one.block);
-      out.push_back({one.name, Writer(chain, one).source()});
+      out.push_back({one.name, Writer(chain, one, row).source()});
     }
   return out;
 }

@@ -47,13 +47,21 @@ class Drawer {
     Chain chain;
     chain.end = operators().size();
     const double start = random_.uniform();
-    if (start > 0.8) chain.start = number_of(start > 0.9 ? "gather_rows" : "matmul");
+    if (start > 0.78) chain.start = number_of(start > 0.92 ? "gather_rows" : "matmul");
     const bool has_end = random_.uniform() < 0.5;
-    const int most = longest - (chain.start != 0) - has_end;
+    if (op(chain.start).name == std::string("matmul")) {
+      const double changed = random_.uniform();
+      const int room = std::max(0, longest - 2);
+      for (int i = 0; i < std::min(room, changed < 0.5 ? 0 : changed < 0.85 ? 1 : 2); ++i)
+        if (const std::size_t next = pick(elements_); chain.before.empty() || next != chain.before.back())
+          chain.before.push_back(next);
+    }
+    const int most = longest - (chain.start != 0) - has_end - static_cast<int>(chain.before.size());
     const int steps = static_cast<int>(random_.below(static_cast<std::uint64_t>(std::max(1, most)))) +
                       (most > 1 || !has_end ? 1 : 0);
     int rows = 0, squares = 0;
-    for (int i = 0; i < std::min(steps, most); ++i) {
+    const bool is_alone = !chain.before.empty() && !has_end && random_.uniform() < 0.4;
+    for (int i = 0; i < (is_alone ? 0 : std::min(steps, most)); ++i) {
       const double kind = random_.uniform();
       std::size_t next = pick(kind < 0.45 ? elements_ : kind < 0.85 ? operands_ : rows_);
       if (!chain.steps.empty() && next == chain.steps.back()) continue;
@@ -245,13 +253,14 @@ std::string flaw_of(const Chain& chain) {
   Chain plain;
   plain.end = operators().size();
   if (chain.start == 0 && is_always(plain)) return "degenerate: the input as it is";
-  for (std::size_t i = 0; i < chain.steps.size(); ++i) {
-    Chain without = chain;
-    without.steps.erase(without.steps.begin() + static_cast<std::ptrdiff_t>(i));
-    if (op(chain.steps[i]).operand != Operand::kNone && op(chain.steps[i]).operand != Operand::kScalar)
-      continue;
-    if (is_always(without)) return fmt::format("redundant: {} changes nothing", op(chain.steps[i]).name);
-  }
+  for (std::vector<std::size_t> Chain::*steps : {&Chain::before, &Chain::steps})
+    for (std::size_t i = 0; i < (chain.*steps).size(); ++i) {
+      const Operator& one = op((chain.*steps)[i]);
+      if (one.operand != Operand::kNone && one.operand != Operand::kScalar) continue;
+      Chain without = chain;
+      (without.*steps).erase((without.*steps).begin() + static_cast<std::ptrdiff_t>(i));
+      if (is_always(without)) return fmt::format("redundant: {} changes nothing", one.name);
+    }
   return "";
 }
 

@@ -35,11 +35,11 @@ class ReferenceLines {
     const std::string begin = op(chain.start).name;
     const std::vector<Input> inputs = inputs_of(chain);
     std::size_t next = begin == "x" ? 1 : 2;
-    value_ = begin == "x"        ? "x"
-             : begin == "matmul" ? fmt::format("torch.mm(x, {}{})", prefix, inputs[1].name)
-                                 : "torch.index_select(t, 0, idx)";
     bool lines = chain.steps.size() > 3;
     for (const std::size_t number : chain.steps) lines = lines || names_twice(op(number).torch);
+    value_ = begin == "gather_rows" ? "torch.index_select(t, 0, idx)" : "x";
+    for (const std::size_t number : chain.before) apply(op(number), "", false);
+    if (begin == "matmul") value_ = fmt::format("torch.mm({}, {}{})", value_, prefix, inputs[1].name);
     for (const std::size_t number : chain.steps) {
       const Operator& one = op(number);
       const bool is_input = one.operand != Operand::kNone && one.operand != Operand::kScalar;
@@ -155,7 +155,10 @@ std::string flops_of(const Chain& chain) {
   if (chain.has_end()) an_element += op(chain.end).place == Place::kTranspose ? 0 : op(chain.end).flops;
   const bool product = op(chain.start).name == std::string("matmul");
   const std::string elements = an_element == 0 ? "" : fmt::format("{} * M * N", an_element);
-  if (product) return "2 * M * N * K" + (elements.empty() ? "" : " + " + elements);
+  int before = 0;
+  for (const std::size_t number : chain.before) before += op(number).flops;
+  const std::string first = before == 0 ? "" : fmt::format("{} * M * K + ", before);
+  if (product) return first + "2 * M * N * K" + (elements.empty() ? "" : " + " + elements);
   return elements.empty() ? "0" : elements;
 }
 
@@ -236,8 +239,9 @@ std::string task_file(const Chain& chain, const TaskLabel& label) {
     values.emplace_back("uniform(0, 1)");
   else
     values.insert(values.end(), {"zeros", "ones"});
-  for (const std::size_t number : chain.steps)
-    if (*op(number).hard_values != '\0') values.emplace_back(op(number).hard_values);
+  for (const auto* steps : {&chain.before, &chain.steps})
+    for (const std::size_t number : *steps)
+      if (*op(number).hard_values != '\0') values.emplace_back(op(number).hard_values);
   if (chain.has_end() && *op(chain.end).hard_values != '\0') values.emplace_back(op(chain.end).hard_values);
   std::vector<std::string> seen;
   for (const std::string& one : values) {
@@ -294,6 +298,7 @@ double gain_of(const Chain& chain) {
   double eager = 0, flops = product ? 2 * kInner : 0;
   if (product) eager += std::max(4 + 4 * kInner / kRow, 2 * kInner / kFlopsAByte);
   if (op(chain.start).name == std::string("gather_rows")) eager += 8;
+  eager += 8 * static_cast<double>(chain.before.size()) * kInner / kRow;
   for (const std::size_t number : chain.steps) {
     const Operator& one = op(number);
     // One kernel each, but for forms that torch has no operator for: these are some.

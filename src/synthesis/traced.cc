@@ -115,6 +115,9 @@ struct Layout {
   std::string all;               // M * N
 };
 
+using Dims = std::vector<std::string>;
+
+// Sizes [first, last), multiplied.
 std::string product(const std::vector<int>& sizes, std::size_t first, std::size_t last) {
   const std::vector<int> part(sizes.begin() + static_cast<std::ptrdiff_t>(first),
                               sizes.begin() + static_cast<std::ptrdiff_t>(last));
@@ -137,9 +140,41 @@ bool has_vectors(const Chain& chain) {
   });
 }
 
+// Of a product: the dimensions of both factors and of what they make, and K.
+struct Factors {
+  Dims left, right, out;
+  std::string inner;
+  bool left_transposed = false, right_transposed = false;
+};
+
+Factors factors_of(const Traced& traced) {
+  const std::string batch = "BATCH";
+  const auto size = [&](std::size_t i) { return std::to_string(traced.sizes.at(i)); };
+  switch (traced.product) {
+    case ProductForm::kBatchOfRows:
+      return {{batch, size(0), size(1)}, {size(1), size(2)}, {batch, size(0), size(2)}, size(1)};
+    case ProductForm::kSquare:
+      return {{batch, batch}, {batch, batch}, {batch, batch}, batch};
+    case ProductForm::kLeftTransposed:
+      return {{batch, size(0)}, {batch, size(1)}, {size(0), size(1)}, batch, true};
+    case ProductForm::kRightTransposed:
+      return {{batch, size(0)}, {size(1), size(0)}, {batch, size(1)}, size(0), false, true};
+    case ProductForm::kBothTransposed:
+      return {{batch, size(0)}, {size(1), batch}, {size(0), size(1)}, batch, true, true};
+    case ProductForm::kRows:
+      break;
+  }
+  return {{batch, size(0)}, {size(0), size(1)}, {batch, size(1)}, size(0)};
+}
+
 Layout layout_of(const Chain& chain, const Traced& traced) {
   const std::vector<int>& sizes = traced.sizes;
-  if (is_product(chain)) return {"BATCH", std::to_string(sizes[1]), "", fmt::format("BATCH * {}", sizes[1])};
+  if (is_product(chain)) {
+    const Dims out = factors_of(traced).out;
+    const Dims rows(out.begin(), out.end() - 1);
+    const std::string all_rows = fmt::format("{}", fmt::join(rows, " * "));
+    return {all_rows, out.back(), "", all_rows + " * " + out.back()};
+  }
   const std::string every = product(sizes, 0, sizes.size());
   Layout layout{"BATCH", in_brackets(every), "", "BATCH * " + every};
   if (!has_rows(chain) || sizes.size() == 1) return layout;
@@ -170,36 +205,99 @@ std::map<std::string, std::string> names_of(const Chain& chain, const Traced& tr
   return names;
 }
 
-std::vector<int> out_sizes(const Chain& chain, const Traced& traced) {
-  if (is_product(chain)) return {traced.sizes[1]};
-  return traced.sizes;
+// Of what the steps work on.
+Dims dims_of(const Chain& chain, const Traced& traced) {
+  if (is_product(chain)) return factors_of(traced).out;
+  Dims dims = {"BATCH"};
+  for (const int size : traced.sizes) dims.push_back(std::to_string(size));
+  return dims;
 }
 
-std::string shape_text(const std::vector<int>& sizes) {
-  return sizes.empty() ? "[BATCH]" : fmt::format("[BATCH, {}]", fmt::join(sizes, ", "));
-}
+std::string shape_text(const Dims& dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); }
 
 std::string out_shape(const Chain& chain, const Traced& traced) {
-  std::vector<int> sizes = out_sizes(chain, traced);
+  Dims dims = dims_of(chain, traced);
   const Place place = chain.has_end() ? op(chain.end).place : Place::kElement;
   if (place == Place::kAllEnd) return "[]";
   if (place == Place::kRowEnd) {
-    const std::size_t at = is_product(chain) ? 0 : traced.axis - 1;
     if (traced.keep)
-      sizes[at] = 1;
+      dims[traced.axis] = "1";
     else
-      sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(at));
+      dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(traced.axis));
   }
-  return shape_text(sizes);
+  return shape_text(dims);
 }
 
 std::string input_shape(const Chain& chain, const Traced& traced, const Input& input, std::size_t number) {
-  const std::vector<int>& sizes = traced.sizes;
-  if (is_product(chain) && number == 0) return shape_text({sizes[0]});
-  if (is_product(chain) && number == 1) return fmt::format("[{}, {}]", sizes[0], sizes[1]);
-  if (input.operand == Operand::kRowVector) return fmt::format("[{}]", out_sizes(chain, traced).back());
-  if (input.operand == Operand::kColumnVector) return "[BATCH]";
-  return shape_text(out_sizes(chain, traced));
+  if (is_product(chain) && number < 2) {
+    const Factors factors = factors_of(traced);
+    return shape_text(number == 0 ? factors.left : factors.right);
+  }
+  const Dims dims = dims_of(chain, traced);
+  if (input.operand == Operand::kRowVector) return shape_text({dims.back()});
+  if (input.operand == Operand::kColumnVector) return shape_text({dims.front()});
+  return shape_text(dims);
+}
+
+// Elements of a row: never 0.
+std::int64_t row_of(const Chain& chain, const Traced& traced) {
+  if (is_product(chain)) return traced.product == ProductForm::kSquare ? 1 << 30 : traced.sizes.back();
+  if (has_rows(chain) && traced.sizes.size() > 1) return traced.sizes[traced.axis - 1];
+  return std::accumulate(traced.sizes.begin(), traced.sizes.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+using SizeDraw = std::function<int(int least, int most)>;
+
+void draw_product(const Chain& chain, Random& random, const SizeDraw& size, bool runs, Traced& traced) {
+  const bool by_rows = std::any_of(chain.steps.begin(), chain.steps.end(), [](std::size_t number) {
+    return op(number).operand == Operand::kColumnVector;
+  });
+  const double form = random.uniform();
+  traced.product = form < 0.4                ? ProductForm::kRows
+                   : form < 0.55 && !by_rows ? ProductForm::kBatchOfRows
+                   : form < 0.7              ? ProductForm::kSquare
+                   : form < 0.8              ? ProductForm::kLeftTransposed
+                   : form < 0.9              ? ProductForm::kRightTransposed
+                                             : ProductForm::kBothTransposed;
+  if (traced.product == ProductForm::kSquare) return;
+  const int most = runs ? 1024 : 32768;
+  const bool is_long = !runs && random.uniform() < 0.2,
+             is_vector = !has_rows(chain) && random.uniform() < 0.06;
+  traced.sizes = {size(16, is_long ? 1 << 20 : most), is_vector ? 1 : size(16, most)};
+  if (traced.product == ProductForm::kBatchOfRows)
+    traced.sizes.insert(traced.sizes.begin(), size(8, runs ? 64 : 2048));
+}
+
+// Sizes of the batch that a task is timed and checked at, and elements of its tensors on a GPU, at most.
+struct Batches {
+  int cpu = 0, gpu = 0, hidden = 0;
+  std::int64_t elements = 0;
+};
+
+Batches batches_of(const Chain& chain, const Traced& traced) {
+  std::int64_t an_item = 1;
+  for (const int size : traced.sizes) an_item *= size;
+  const auto tensors = static_cast<std::int64_t>(inputs_of(chain).size()) + 1;
+  const auto in_fours = [](std::int64_t fits, std::int64_t least) {
+    return static_cast<int>(std::max(least, fits / 4 * 4));
+  };
+  if (!is_product(chain)) {
+    const int gpu = in_fours(std::min<std::int64_t>((1 << 25) / an_item, 1 << 16), 8);
+    return {in_fours(std::min<std::int64_t>((1 << 17) / an_item, 1024), 4), gpu, an_item < 8192 ? 37 : 5,
+            tensors * an_item * gpu};
+  }
+  if (traced.product == ProductForm::kSquare) return {256, 2048, 37, tensors << 22};
+  const bool is_inner = factors_of(traced).inner == "BATCH";
+  // Of an item: elements of a factor and of the result.
+  const std::int64_t last = traced.sizes.back(), before = *(traced.sizes.end() - 2),
+                     elements = is_inner ? before + last : an_item / before + an_item / last;
+  const auto batch = [&](std::int64_t sums, std::int64_t room, std::int64_t most, std::int64_t least) {
+    return in_fours(std::min({sums / an_item, room / elements, most}), least);
+  };
+  // A long sum one after the other is less exact than another order's.
+  const int gpu = batch(std::int64_t{1} << 35, 1 << 25, is_inner ? 4096 : 1 << 16, 8);
+  return {batch(1 << 27, 1 << 18, 1024, 4), gpu, an_item < (1 << 20) ? 37 : 5,
+          tensors * (an_item + elements * gpu)};
 }
 
 // A program of chains at the task's sizes, with its names.
@@ -208,6 +306,18 @@ std::string sized(std::string text, const Chain& chain, const Traced& traced) {
   if (!layout.inner.empty())
     text = replaced(text, "int i = m * N + c;",
                     fmt::format("int i = m / {0} * N * {0} + m % {0} + c * {0};", layout.inner));
+  std::string inner;
+  if (is_product(chain)) {
+    const Factors factors = factors_of(traced);
+    inner = factors.inner;
+    for (const char* const l : {"l", "l + threadIdx.x"})
+      if (factors.left_transposed)
+        text = replaced(text, fmt::format("x[m * K + {}]", l), fmt::format("x[{} * M + m]", in_brackets(l)));
+    for (const char* const l : {"l", "(l + threadIdx.y)"})
+      if (factors.right_transposed)
+        text = replaced(text, fmt::format("[{} * N + c]", l),
+                        fmt::format("[c * K + {}]", l[0] == '(' ? "l + threadIdx.y" : l));
+  }
   text = replaced(replaced(text, "int M, int N, int K", "int BATCH"), "int M, int N", "int BATCH");
   text = replaced(replaced(text, ", M, N, K)", ", BATCH)"), ", M, N, G)", ", BATCH, G)");
   text = replaced(replaced(text, ", M, N)", ", BATCH)"), "M * N", layout.all);
@@ -217,7 +327,7 @@ std::string sized(std::string text, const Chain& chain, const Traced& traced) {
     text = replaced(replaced(text, ", float " + name, ""), argument + ",", ",");
     names[name] = name == "s" ? number(traced.scale) + "f" : "1e-05f";
   }
-  names.insert({{"M", layout.rows}, {"N", layout.row}, {"K", std::to_string(traced.sizes[0])}});
+  names.insert({{"M", layout.rows}, {"N", layout.row}, {"K", inner}});
   return renamed(text, names);
 }
 
@@ -269,7 +379,7 @@ Traced draw_traced(const Chain& chain, std::uint64_t key, bool runs) {
                              : flat                                      ? 1
                              : has_rows(chain) && random.uniform() < 0.5 ? 2 + random.below(2)
                                                                          : 1 + random.below(3);
-  if (rank == 0) traced.sizes = {size(16, runs ? 1024 : 32768), size(16, runs ? 1024 : 32768)};
+  if (rank == 0) draw_product(chain, random, size, runs, traced);
   // Tasks that nobody runs may have any size; KernelBench's are large.
   if (rank == 1) traced.sizes = {size(100, !runs ? 1 << 20 : has_rows(chain) ? 8192 : 65536)};
   if (rank == 2) traced.sizes = {size(8, runs ? 512 : 8192), size(16, runs ? 512 : 8192)};
@@ -282,9 +392,11 @@ Traced draw_traced(const Chain& chain, std::uint64_t key, bool runs) {
   const auto elements = [&] {
     return std::accumulate(traced.sizes.begin(), traced.sizes.end(), std::int64_t{1}, std::multiplies<>());
   };
-  while (elements() > (std::int64_t{1} << 28))
+  while (elements() > (std::int64_t{1} << 24))
     *std::max_element(traced.sizes.begin(), traced.sizes.end()) /= 2;
-  traced.axis = rank >= 2 && random.uniform() < 0.3 ? traced.sizes.size() : 1;
+  traced.axis = rank == 0                             ? dims_of(chain, traced).size() - 1
+                : rank >= 2 && random.uniform() < 0.3 ? traced.sizes.size()
+                                                      : 1;
   traced.keep = random.uniform() < 0.4;
   const char* const kScales[] = {"0.5", "2.0", "3.14", "0.1", "1.5", "0.25"};
   traced.scale = std::stod(kScales[random.below(std::size(kScales))]);
@@ -320,7 +432,19 @@ std::string reference_of(const Chain& chain, const Traced& traced) {
     }
     value = made.back();
   };
-  if (is_product(chain)) apply(op(chain.start), names.at(inputs[next++].name));
+  for (const std::size_t number : chain.before) apply(op(number), "");
+  if (is_product(chain)) {
+    const Factors factors = factors_of(traced);
+    std::string right = names.at(inputs[next++].name);
+    for (const auto& [is_transposed, factor] :
+         {std::pair{factors.left_transposed, &value}, std::pair{factors.right_transposed, &right}}) {
+      if (!is_transposed) continue;
+      const std::string fresh = values.fresh("numpy_t");
+      text += fmt::format("  {} = torch.numpy_T({})\n", fresh, *factor);
+      *factor = fresh;
+    }
+    apply(op(chain.start), right);
+  }
   for (const std::size_t number : chain.steps) {
     const Operator& one = op(number);
     const bool is_input = one.operand != Operand::kNone && one.operand != Operand::kScalar;
@@ -336,28 +460,22 @@ std::string task_file(const Chain& chain, const Traced& traced, const TaskLabel&
   std::string text = "# Format: datasets/README.md\nschema: warpsmith.task/1\n";
   text += fmt::format("title: {}\nlevel: 2\nsplit: {}\nops: [{}]\ndims: [BATCH]\ninputs:\n", title_of(chain),
                       label.split, fmt::join(chain.names(), ", "));
+  const std::string inner = is_product(chain) ? factors_of(traced).inner : "";
   for (std::size_t i = 0; i < inputs.size(); ++i)
     text += fmt::format("  {}: {{shape: {}, values: \"{}\"}}\n", names.at(inputs[i].name),
-                        input_shape(chain, traced, inputs[i], i),
-                        replaced(inputs[i].values, "K", std::to_string(traced.sizes[0])));
+                        input_shape(chain, traced, inputs[i], i), replaced(inputs[i].values, "K", inner));
   text += fmt::format("outputs:\n  out: {{shape: {}}}\nreference: |\n", out_shape(chain, traced));
   for (const std::string& line : split_lines(reference_of(chain, traced))) text += "  " + line + "\n";
-  int an_item = 1;
-  for (const int size : traced.sizes) an_item *= is_product(chain) ? 1 : size;
-  if (is_product(chain)) an_item = traced.sizes[1];
-  const auto batch = [&](int elements, int most) {
-    return std::max(4, std::min(elements / an_item, most) / 4 * 4);
-  };
-  text += fmt::format("timing:\n  cpu: [{{BATCH: {}}}]\n  gpu: [{{BATCH: {}}}]\n", batch(1 << 17, 1024),
-                      batch(1 << 25, 1 << 16));
-  text += fmt::format("hidden: [{{BATCH: 3}}, {{BATCH: 1}}, {{BATCH: 2}}, {{BATCH: {}}}]\n",
-                      an_item < 8192 ? 37 : 5);
+  const Batches batches = batches_of(chain, traced);
+  text += fmt::format("timing:\n  cpu: [{{BATCH: {}}}]\n  gpu: [{{BATCH: {}}}]\n", batches.cpu, batches.gpu);
+  if (const std::int64_t bytes = 4 * batches.elements; bytes > (1 << 30))
+    text += fmt::format("memory: {}GiB\n", (bytes >> 30) + 1);
+  text += fmt::format("hidden: [{{BATCH: 3}}, {{BATCH: 1}}, {{BATCH: 2}}, {{BATCH: {}}}]\n", batches.hidden);
   text += fmt::format("distributions: [{{{0}: \"uniform(0, 1)\"}}, {{{0}: \"uniform(-10, 10)\"}}]\n",
                       traced.first);
   const Layout layout = layout_of(chain, traced);
   const auto at_sizes = [&](const std::string& expression) {
-    return renamed(expression,
-                   {{"M", layout.rows}, {"N", layout.row}, {"K", std::to_string(traced.sizes[0])}});
+    return renamed(expression, {{"M", layout.rows}, {"N", layout.row}, {"K", inner}});
   };
   text += fmt::format("flops: {}\nbytes: {}\nimported: {}\n", at_sizes(flops_of(chain)),
                       at_sizes(bytes_of(chain)), label.origin);
@@ -367,13 +485,12 @@ std::string task_file(const Chain& chain, const Traced& traced, const TaskLabel&
 std::vector<Program> programs_of(const Chain& chain, const Traced& traced) {
   const bool is_inner = !layout_of(chain, traced).inner.empty();
   std::vector<Program> out;
-  for (const Program& program : programs_of(chain)) {
-    // Their plans choose by sizes, which are known here.
-    if (program.source.find("// plan: if ") != std::string::npos) continue;
+  for (const Program& program : programs_of(chain, row_of(chain, traced))) {
     // A thread would be at a long row for long, and its sum less exact than the others'.
-    const bool is_alone = program.name.starts_with("thread_per_row") && traced.sizes[traced.axis - 1] > 4096;
+    const bool is_alone = has_rows(chain) && !is_product(chain) &&
+                          program.name.starts_with("thread_per_row") && traced.sizes[traced.axis - 1] > 4096;
     if (!is_inner) {
-      if (is_alone && has_rows(chain) && !is_product(chain)) continue;
+      if (is_alone) continue;
       out.push_back({program.name, sized(program.source, chain, traced)});
     } else if (program.name == "thread_per_row") {
       // Neighbours in a warp read neighbours in memory.

@@ -168,6 +168,10 @@ S read_settings(const Table<S>& table, MapReader& map, Diagnostics& mistakes) {
 ContrastiveSettings read_contrastive(MapReader& map, Draft& draft, Diagnostics& mistakes,
                                      Diagnostics& notes) {
   auto settings = read_settings(contrastive_keys(), map, mistakes);
+  if (settings.plain_share > 0 && settings.exemplars == Exemplars::kNone)
+    mistakes.push_back(mistake_at(map.node().find("plain_share")->place(),
+                                  "`plain_share` needs exemplars to leave out",
+                                  "exemplars: bucket, island or random"));
   if (settings.hacks.empty()) return settings;
   draft.hacks = map.node().find("hacks")->place();
   if (!map.has("quote_hacks"))

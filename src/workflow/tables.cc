@@ -338,7 +338,8 @@ const Table<SynthesizeSettings>& synthesize_keys() {
        &S::heldout},
       {{"longest", Form::kInteger, "Operators of a trained chain, at most.", 1, 12}, &S::longest},
       {{"program_bytes", Form::kInteger,
-        "Longest program that is learned from, for small models; tasks that have only longer ones are dropped. "
+        "Longest program that is learned from, for small models; tasks that have only longer ones are "
+        "dropped. "
         "0: all programs.",
         0, 1e6},
        &S::program_bytes},
@@ -427,6 +428,14 @@ const Table<ContrastiveSettings>& contrastive_keys() {
                 .words = {"grpo", "none"}},
        .member = Spelt<S>{[](S& s, const std::string& word) { s.update = word == "grpo"; },
                           [](const S& s) { return std::string(s.update ? "grpo" : "none"); }}},
+      {.rule = {.name = "plain_share",
+                .form = Form::kShare,
+                .meaning =
+                    "Share of the prompts that show no exemplar, as stage 1 asks; 0%: none, as published.",
+                .low = 0,
+                .high = 1,
+                .young = true},
+       .member = &S::plain_share},
       {{"bucket_width", Form::kNumber, "Width of a bucket of scores (the paper's Δs).", 0, 1e6, true},
        &S::bucket_width},
       {{"bucket_tau", Form::kNumber, "Temperature of the choice of buckets (τ).", 0, 1e6, true},

@@ -56,6 +56,16 @@ TEST(Prompt, CompactContrastiveShowsExemplarsSlowestFirst) {
             "Code:\n");
 }
 
+TEST(Prompt, AnExemplarWithoutAScoreSaysSo) {
+  const std::vector<Exemplar> exemplars = {{"fast();", 1.25}, {"whatever();", std::nullopt}};
+  EXPECT_NE(contrastive_prompt(rms_norm(), exemplars, PromptStyle::kCompact)
+                .find("Earlier, not measured:\nwhatever();\nEarlier, 1.25x:\nfast();\n"),
+            std::string::npos);
+  EXPECT_NE(contrastive_prompt(rms_norm(), exemplars, PromptStyle::kFull)
+                .find("### Implementation 1 (not measured)\n\n```cuda\nwhatever();\n"),
+            std::string::npos);
+}
+
 TEST(Prompt, WithoutExemplarsTheContrastivePromptIsThatOfStageOne) {
   for (const PromptStyle style : {PromptStyle::kFull, PromptStyle::kCompact})
     EXPECT_EQ(contrastive_prompt(rms_norm(), {}, style), sft_prompt(rms_norm(), style));

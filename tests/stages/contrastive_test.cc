@@ -49,6 +49,22 @@ TEST(Contrastive, AShorterPromptThatWasAskedIsWhatIsLearned) {
   EXPECT_THROW(world.drive(with_model({.rounds = 1, .prompts = 1, .group = 2})), Error) << "of two";
 }
 
+TEST(Contrastive, AShareOfThePromptsShowsNoExemplar) {
+  const auto plain_of = [](double share) {
+    World world;
+    world.answer = always({"ok 1.00 p", "ok 4.00 new"});
+    world.drive(with_model({.rounds = 1, .prompts = 40, .group = 2, .plain_share = share}));
+    int plain = 0;
+    for (const Json& item : world.job("1/generate").items)
+      plain += item["prompt"].get<std::string>().starts_with("Make it faster.\n");
+    return plain;
+  };
+  EXPECT_EQ(plain_of(0), 0);
+  EXPECT_EQ(plain_of(1), 40);
+  EXPECT_GT(plain_of(0.5), 10);
+  EXPECT_LT(plain_of(0.5), 30);
+}
+
 // Programs of the tier that is asked for alone are shown, and answers are such programs.
 TEST(Contrastive, AModelMayWriteModulesOfPython) {
   StageInputs inputs = with_model({.rounds = 1, .prompts = 1, .group = 2});

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "world.h"
@@ -64,6 +65,40 @@ TEST(Sft, ProgramsOfGroupSftOnlyAreLearnedAsTheyAre) {
   ASSERT_EQ(examples.size(), 4u);  // three successes of a; what was measured of b is not for training
   EXPECT_EQ(examples[3]["prompt"], plain_prompt("b"));
   EXPECT_EQ(examples[3]["completion"], "straight on\n");
+}
+
+TEST(Sft, ContrastiveExamplesOfUnmeasuredProgramsShowNoScore) {
+  StageInputs inputs = with_collect({.steps = 3, .contrastive_share = 0.5});
+  inputs.spec.dataset.train = {"a"};
+  inputs.spec.dataset.sft_only = {"b", "c"};
+  Json& unmeasured = inputs.upstream["collect"]["unmeasured"] = Json::array();
+  for (const char* source : {"one", "two", "three"})
+    unmeasured.push_back(to_json(program("b", source, "dataset")));
+  unmeasured.push_back(to_json(program("c", "alone", "dataset")));
+  World world;
+  world.drive(inputs);
+  std::map<std::string, int> count;
+  std::set<std::string> answers;
+  int others = 0, repeated = 0;
+  for (const Json& e : examples_of(world.log[0])) {
+    const std::string id = e["id"], prompt = e["prompt"];
+    const std::string of = id.substr(0, id.find('#'));
+    ++count[of];
+    if (of != "contrastive/b") continue;
+    answers.insert(e["completion"]);
+    std::size_t shown = 0;
+    for (std::size_t at = prompt.find("Earlier, not measured:\n"); at != std::string::npos;
+         at = prompt.find("Earlier, not measured:\n", at + 1))
+      ++shown;
+    EXPECT_EQ(shown, 2u) << prompt;
+    ++(prompt.find(":\n" + e["completion"].get<std::string>()) == std::string::npos ? others : repeated);
+  }
+  EXPECT_EQ(count["contrastive/c"], 0) << "one program has nothing to be compared with";
+  EXPECT_EQ(count["contrastive/b"], 3 * count["contrastive/a"]);
+  EXPECT_GT(count["contrastive/a"], 0);
+  EXPECT_EQ(answers.size(), 3u);
+  EXPECT_GT(others, 0);
+  EXPECT_GT(repeated, 0) << "what is shown would be avoided";
 }
 
 TEST(Sft, AModelOfAFolderIsNamedAndExportedAtTheEnd) {

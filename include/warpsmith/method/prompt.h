@@ -27,10 +27,11 @@ struct PromptForm {
   Tier answer;
 };
 
-// An earlier program of the same task. Shown with its score in two decimals.
+// An earlier program of the same task. Shown with its score in two decimals; without one where nobody has
+// measured it.
 struct Exemplar {
   std::string source;
-  double score = 0;
+  std::optional<double> score;
 };
 
 // Known hacks for the restrictions of a prompt, as choose_hacks() gives them.
@@ -43,7 +44,7 @@ struct HackQuotes {
 std::string sft_prompt(const task::Task& task, PromptForm form);
 
 // Stage 3, five parts: role and task; reference; earlier implementations with their scores, slowest first
-// (equal scores: in the order given); protocol of the answer; requirements and restrictions, with `quotes` at
+// (those without a score before all; equal scores: in the order given); protocol of the answer; requirements and restrictions, with `quotes` at
 // their end. Without exemplars it is sft_prompt, and the quotes.
 std::string contrastive_prompt(const task::Task& task, std::vector<Exemplar> exemplars, PromptForm form,
                                const HackQuotes& quotes = {});

@@ -1,6 +1,8 @@
 // A chain of operators over a matrix: what a synthesised task computes.
 //
-//   start: the matrix itself | rows of a table by index | a matrix product
+//   start: the matrix itself | rows of a table by index | a matrix product, whose left factor elementwise
+//   steps
+//          may have changed
 //   steps: elementwise, with a second operand or without; and norms of rows
 //   end:   nothing | a reduction of rows, columns or all | a scan of rows | a transposition
 #pragma once
@@ -65,8 +67,9 @@ const Operator& operator_named(std::string_view name);  // throws Error
 
 struct Chain {
   std::size_t start = 0;
-  std::vector<std::size_t> steps;  // kElement, kOperand, kRow
-  std::size_t end = 0;             // operators().size(): none
+  std::vector<std::size_t> before = {};  // kElement, on the left factor of a product
+  std::vector<std::size_t> steps;        // kElement, kOperand, kRow
+  std::size_t end = 0;                   // operators().size(): none
   bool has_end() const { return end < operators().size(); }
 
   // Names of all operators, in order; "x" of a plain start is left out.

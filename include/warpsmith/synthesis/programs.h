@@ -2,6 +2,7 @@
 // one kernel, in the manner of the candidates in datasets/.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@ struct Program {
   std::string source;  // a candidate of tier `plan`
 };
 
-// All templates that fit the chain, in a fixed order; at least one.
-std::vector<Program> programs_of(const Chain& chain);
+// All templates that fit the chain, in a fixed order; at least one. `row`: N where it is known; then no plan
+// chooses by it: what does not fit it is left out. 0: any.
+std::vector<Program> programs_of(const Chain& chain, std::int64_t row = 0);
 
 }  // namespace warpsmith::synthesis

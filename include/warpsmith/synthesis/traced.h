@@ -14,8 +14,20 @@
 
 namespace warpsmith::synthesis {
 
+// How the factors of a product lie, and which of M, N and K is the batch.
+enum class ProductForm {
+  kRows,             // [BATCH, K] by [K, N]
+  kBatchOfRows,      // [BATCH, S, K] by [K, N]
+  kSquare,           // [BATCH, BATCH] by [BATCH, BATCH]
+  kLeftTransposed,   // [BATCH, M] transposed, by [BATCH, N]
+  kRightTransposed,  // [BATCH, K] by [N, K] transposed
+  kBothTransposed    // [BATCH, M] by [N, BATCH], both transposed
+};
+
 struct Traced {
-  std::vector<int> sizes;                     // of x behind the batch, one to three; of a product {K, N}
+  // Of x behind the batch, one to three. Of a product {K, N}, {S, K, N}, none, {M, N}, {K, N}, {M, N}.
+  std::vector<int> sizes;
+  ProductForm product = ProductForm::kRows;
   std::size_t axis = 1;                       // of norms, reductions and scans: 1, or the last
   bool keep = false;                          // a reduction keeps its axis, at size 1
   double scale = 0.5;                         // what `scale` multiplies with

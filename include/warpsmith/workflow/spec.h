@@ -234,6 +234,7 @@ struct ContrastiveSettings {
   int prompts = 12;  // prompts a round
   int group = 8;     // G
   Exemplars exemplars = Exemplars::kBucket;
+  double plain_share = 0;     // share of the prompts that show no exemplar
   bool update = true;         // `update: grpo` (false: none)
   double bucket_width = 0.2;  // Δs
   double bucket_tau = 0.5;    // τ
