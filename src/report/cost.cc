@@ -73,9 +73,11 @@ std::vector<CostRow> cost_rows(const store::Results& results) {
     row.cpu_s += a.cpu_s;
     row.held_cpu_s += a.wall_s * static_cast<double>(a.cpus);
     row.cpus_known &= a.cpus > 0 || a.wall_s <= 0;
-    row.gpu_hours += a.wall_s * static_cast<double>(a.gpus) /
-                     static_cast<double>(std::max<std::int64_t>(1, a.shards_a_gpu)) / 3600;
+    const double gpu_hours = a.wall_s * static_cast<double>(a.gpus) /
+                             static_cast<double>(std::max<std::int64_t>(1, a.shards_a_gpu)) / 3600;
+    row.gpu_hours += gpu_hours;
     row.money += a.money;
+    if (a.money <= 0) row.unpriced_gpu_hours += gpu_hours;
     if (a.open > 0) row.lost_s += a.wall_s;
     row.peak_memory_bytes = std::max(row.peak_memory_bytes, a.peak_memory_bytes);
     row.memory_bytes = std::max(row.memory_bytes, a.memory_bytes);
@@ -100,6 +102,7 @@ CostRow cost_total(const std::vector<CostRow>& rows) {
     total.cpus_known &= row.cpus_known;
     total.gpu_hours += row.gpu_hours;
     total.money += row.money;
+    total.unpriced_gpu_hours += row.unpriced_gpu_hours;
     total.lost_s += row.lost_s;
     total.peak_memory_bytes = std::max(total.peak_memory_bytes, row.peak_memory_bytes);
     total.memory_bytes = std::max(total.memory_bytes, row.memory_bytes);

@@ -84,24 +84,11 @@ Json best_json(const BestKernel& k) {
   return out;
 }
 
+}  // namespace
+
 Json interval_json(const std::optional<stats::Interval>& interval) {
   return interval ? Json{interval->low, interval->high} : Json(nullptr);
 }
-
-Json learning_json(const LearningRow& row) {
-  const auto change = [](const stats::BootstrapInterval& i) {
-    return Json{{"estimate", i.estimate}, {"low", i.low}, {"high", i.high}};
-  };
-  return {{"group", row.group},
-          {"before", row.before},
-          {"after", row.after},
-          {"tasks", row.tasks},
-          {"valid", change(row.valid)},
-          {"novel", change(row.novel)},
-          {"novel_draw", change(row.novel_draw)}};
-}
-
-}  // namespace
 
 Json evaluation_json(const EvaluationRow& row) {
   const auto if_counted = [&](double value) { return row.counted > 0 ? Json(value) : Json(nullptr); };
@@ -119,6 +106,7 @@ Json evaluation_json(const EvaluationRow& row) {
           {"novel_interval", interval_json(row.novel_interval)},
           {"novel_programs", row.novel_programs},
           {"of_template", row.of_template},
+          {"beyond_templates_interval", interval_json(row.beyond_interval)},
           {"mean", optional(row.mean)},
           {"geometric_mean", optional(row.geometric_mean)},
           {"geometric_mean_interval", interval_json(row.geometric_mean_interval)},
@@ -132,6 +120,8 @@ Json evaluation_json(const EvaluationRow& row) {
           {"above_1_01", if_counted(row.above)},
           {"one_draw", if_counted(row.one_draw)},
           {"one_draw_interval", interval_json(row.one_draw_interval)},
+          {"novel_draw", if_counted(row.novel_draw)},
+          {"novel_draw_interval", interval_json(row.novel_draw_interval)},
           {"one_draw_no_floor", if_counted(row.one_draw_no_floor)},
           {"one_draw_no_floor_interval", interval_json(row.one_draw_no_floor_interval)},
           {"distinct", row.distinct}};
@@ -146,7 +136,7 @@ std::string json(const store::Results& results) {
               {"stages", stages_json(results)},
               {"samples", rows_json(results, store::sample_table())},
               {"training", rows_json(results, store::training_table())}};
-  for (const char* list : {"evaluations", "learning", "verdicts", "best", "cost", "measurements"})
+  for (const char* list : {"evaluations", "verdicts", "best", "cost", "measurements"})
     out[list] = Json::array();
   if (const auto with = headline_with_host_bound(best))
     out["headline_with_host_bound"] = headline_json(*with);
@@ -155,7 +145,9 @@ std::string json(const store::Results& results) {
   out["across_devices"] = devices_json(device_tables(results));
   for (const EvaluationRow& row : evaluation_rows(results))
     out["evaluations"].push_back(evaluation_json(row));
-  for (const LearningRow& row : learning_rows(results)) out["learning"].push_back(learning_json(row));
+  out["learning"] = learning_json(learning_rows(results));
+  out["pass_at_k"] = pass_json(pass_rows(results));
+  out["rounds"] = rounds_json(round_rows(results));
   for (const VerdictCounts& row : verdict_counts(results))
     out["verdicts"].push_back({{"stage", row.stage}, {"hash8", row.hash8}, {"counts", row.counts}});
   out["headline"]["baselines"] = h.baselines;
@@ -166,6 +158,7 @@ std::string json(const store::Results& results) {
   for (const CostRow& row : costs) out["cost"].push_back(cost_json(row));
   Json& total = out["cost_total"] = cost_json(cost_total(costs));
   for (const char* key : {"stage", "hash8", "job", "set_aside"}) total.erase(key);
+  out["novel_cost"] = novel_costs_json(novel_costs(results));
   for (const store::MeasurementRow& row : results.measurements) {
     Json m = to_json(row.value);
     if (const Comparison comparison = compare_with_baselines(results, row); comparison.all.size() > 1) {

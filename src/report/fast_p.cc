@@ -14,23 +14,17 @@ namespace warpsmith::report {
 
 namespace {
 
-using Samples = std::vector<const store::SampleRow*>;
-
-bool is_correct_sample(const store::SampleRow& sample) {
-  return sample.verdict == to_string(Verdict::kOk) && sample.speedup > 0;
-}
-
 // What the judged samples of a task are worth.
-struct Draws {
+struct Judged {
   std::int64_t judged = 0;
   std::vector<double> speedups;  // of correct samples that count
   double best() const { return speedups.empty() ? 0 : *std::max_element(speedups.begin(), speedups.end()); }
 };
 
-using TaskDraws = std::map<std::string, Draws>;
+using JudgedTasks = std::map<std::string, Judged>;
 
-PassAtK pass_of(const TaskDraws& tasks, std::int64_t k) {
-  PassAtK out{k, 0, std::nullopt};
+PassAtK pass_of(const JudgedTasks& tasks, std::int64_t k) {
+  PassAtK out{k, 0};
   double sum = 0;
   for (const auto& [task, draws] : tasks) {
     if (draws.judged < k) continue;
@@ -42,7 +36,7 @@ PassAtK pass_of(const TaskDraws& tasks, std::int64_t k) {
 }
 
 // Mean over all tasks of the share of their samples that are correct and faster than p.
-FastPs one_draw_of(const TaskDraws& tasks) {
+FastPs one_draw_of(const JudgedTasks& tasks) {
   FastPs out{};
   for (std::size_t i = 0; i < out.size(); ++i) {
     for (const auto& [task, draws] : tasks)
@@ -60,7 +54,7 @@ class FastPTable {
     for (const store::TaskRow& task : results.tasks) sets_[task.split].insert(task.id);
   }
 
-  std::vector<FastPRow> rows_of(const Samples& samples) const {
+  std::vector<FastPRow> rows_of(const Draws& samples) const {
     const store::SampleRow& first = *samples.front();
     if (authors_.drew(first.stage, first.hash8))
       return {row_of(samples, "model", [](const store::SampleRow& s) { return !s.known; })};
@@ -78,21 +72,21 @@ class FastPTable {
  private:
   // `counts`: whether a correct sample counts as one.
   template <typename Counts>
-  FastPRow row_of(const Samples& samples, const char* authors, const Counts& counts) const {
+  FastPRow row_of(const Draws& samples, const char* authors, const Counts& counts) const {
     const store::SampleRow& first = *samples.front();
     FastPRow row;
     row.stage = first.stage;
     row.hash8 = first.hash8;
     row.group = first.group;
     row.authors = authors;
-    TaskDraws tasks;
+    JudgedTasks tasks;
     if (const auto set = sets_.find(first.group); set != sets_.end())
       for (const std::string& task : set->second) tasks[task];
     for (const store::SampleRow* sample : samples) {
-      Draws& draws = tasks[sample->task];
+      Judged& draws = tasks[sample->task];
       if (!says_something(*sample)) continue;
       ++draws.judged;
-      if (is_correct_sample(*sample) && counts(*sample)) draws.speedups.push_back(sample->speedup);
+      if (is_valid(*sample) && counts(*sample)) draws.speedups.push_back(sample->speedup);
     }
     fill(row, tasks, measured_.host_bound(samples));
     if (!authors_.drew(first.stage, first.hash8)) return row;
@@ -102,7 +96,7 @@ class FastPTable {
     return row;
   }
 
-  void fill(FastPRow& row, const TaskDraws& tasks, const std::set<std::string>& host_bound) const {
+  void fill(FastPRow& row, const JudgedTasks& tasks, const std::set<std::string>& host_bound) const {
     row.tasks = static_cast<std::int64_t>(tasks.size());
     row.least = tasks.begin()->second.judged;
     for (const auto& [task, draws] : tasks) {
@@ -129,7 +123,7 @@ class FastPTable {
 
 std::vector<FastPRow> fast_p_rows(const store::Results& results) {
   VersionOrder order(results);
-  std::map<std::tuple<std::size_t, int, std::string>, Samples> cells;
+  std::map<std::tuple<std::size_t, int, std::string>, Draws> cells;
   for (const store::SampleRow& sample : results.generated)
     cells[{order.place(sample.stage, sample.hash8), group_rank(sample.group), sample.group}].push_back(
         &sample);

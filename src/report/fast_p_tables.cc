@@ -13,10 +13,6 @@ std::string authors_words(const std::string& authors) {
   return authors == "model" ? "a model" : "whoever wrote them";
 }
 
-std::string samples_words(const FastPRow& row) {
-  return row.least == row.most ? std::to_string(row.most) : fmt::format("{}–{}", row.least, row.most);
-}
-
 std::string shares(const FastPs& values) {
   std::string out;
   for (const double value : values) out += "<td>" + percent(value) + "</td>";
@@ -66,7 +62,7 @@ std::string fast_p_html(const std::vector<FastPRow>& rows) {
         "<tr><th{0}>{1}</th><td{0}>{2}</td><td{0}>{3}</td><td{0}>{4}</td><td{0}>{5}</td><td{0}>{6}</td>"
         "<td>best of them</td>{7}<td>{8}</td>{9}</tr>\n",
         lines, escape(row.stage), escape(row.group), authors_words(row.authors), row.tasks, row.correct,
-        samples_words(row), shares(row.best),
+        range_words(row.least, row.most), shares(row.best),
         row.geometric_mean ? fmt::format("{:.2f}×", *row.geometric_mean) : "–", pass_cells(row));
     if (row.one_draw)
       out += "<tr><td>one draw</td>" + shares(*row.one_draw) + "<td></td><td></td><td></td><td></td></tr>\n";
@@ -89,7 +85,8 @@ std::string fast_p_html(const std::vector<FastPRow>& rows) {
          "a "
          "stage measured programs that it did not draw. A program that equals one of a person, of "
          "augmentation "
-         "or of another author than a model counts as a sample, and not as correct." +
+         "or of another author than a model counts as a sample, and not as correct. One that a template of "
+         "the grammar writes, too, does count: the table of stages says how many those are." +
          left_in_words(rows) + "</p></section>\n";
 }
 

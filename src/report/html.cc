@@ -12,6 +12,7 @@
 #include "warpsmith/base/terminal_text.h"
 #include "warpsmith/report/baselines.h"
 #include "warpsmith/report/devices.h"
+#include "warpsmith/report/draws.h"
 #include "warpsmith/report/fast_p.h"
 #include "warpsmith/report/learning.h"
 #include "warpsmith/report/paper.h"
@@ -47,6 +48,30 @@ std::string escape(std::string_view text) {
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
+std::string with_interval(double share, const std::optional<stats::Interval>& interval) {
+  if (!interval) return percent(share);
+  return percent(share) +
+         fmt::format(" <small>[{:.1f}, {:.1f}]</small>", 100 * interval->low, 100 * interval->high);
+}
+
+std::string speedup_with_interval(double speedup, const std::optional<stats::Interval>& interval) {
+  if (!interval) return fmt::format("{:.2f}×", speedup);
+  return fmt::format("{:.2f}× <small>[{:.2f}, {:.2f}]</small>", speedup, interval->low, interval->high);
+}
+
+std::string range_words(std::int64_t least, std::int64_t most) {
+  return least == most ? std::to_string(most) : fmt::format("{}–{}", least, most);
+}
+
+std::string group_title(const std::string& group) {
+  if (group == "train") return "trained tasks";
+  if (group == "heldout_combination") return "held out: new combinations";
+  if (group == "heldout_operation") return "held out: new operations";
+  if (group == "heldout_length") return "held out: longer chains";
+  if (group == "heldout_people") return "held out: tasks that people wrote";
+  return group;
+}
+
 namespace {
 
 // JSON inside <script>: a candidate's source may hold "</script>". Its own escapes show control characters.
@@ -64,21 +89,6 @@ std::string script_json(const Json& value) {
 std::string times(double speedup) { return fmt::format("{:.2f}×", speedup); }
 std::string times(const std::optional<double>& speedup) { return speedup ? times(*speedup) : "–"; }
 
-std::string interval_words(const std::string& low, const std::string& high) {
-  return " <small>[" + low + ", " + high + "]</small>";
-}
-// "63.9 % [57.3, 70.0]"
-std::string with_interval(double share, const stats::Interval& interval) {
-  return percent(share) + interval_words(fmt::format("{:.1f}", 100 * interval.low),
-                                         fmt::format("{:.1f}", 100 * interval.high));
-}
-std::string with_interval(const std::optional<double>& speedup,
-                          const std::optional<stats::Interval>& interval) {
-  if (!interval) return times(speedup);
-  return times(speedup) +
-         interval_words(fmt::format("{:.2f}", interval->low), fmt::format("{:.2f}", interval->high));
-}
-
 std::string microseconds(double ns) { return fmt::format("{:.1f} µs", ns / 1e3); }
 
 std::string listed(const std::vector<std::string>& names) {
@@ -86,15 +96,6 @@ std::string listed(const std::vector<std::string>& names) {
   for (const std::string& name : names)
     out += (out.empty() ? "" : ", ") + (name.empty() ? std::string("eager") : name);
   return out;
-}
-
-std::string group_title(const std::string& group) {
-  if (group == "train") return "trained tasks";
-  if (group == "heldout_combination") return "held out: new combinations";
-  if (group == "heldout_operation") return "held out: new operations";
-  if (group == "heldout_length") return "held out: longer chains";
-  if (group == "heldout_people") return "held out: tasks that people wrote";
-  return group;
 }
 
 std::string stages_table(const std::vector<EvaluationRow>& rows) {
@@ -128,10 +129,11 @@ std::string stages_table(const std::vector<EvaluationRow>& rows) {
           fmt::format("{} ({}) <small>{} [{:.1f}, {:.1f}]{}</small>", r.novel, r.novel_programs,
                       percent(r.novel_share()), 100 * r.novel_interval.low, 100 * r.novel_interval.high,
                       r.of_template > 0 ? fmt::format(", {} as a template", r.of_template) : ""),
-          percent(r.distinct), times(r.mean), with_interval(r.geometric_mean, r.geometric_mean_interval),
+          percent(r.distinct), times(r.mean),
+          r.geometric_mean ? speedup_with_interval(*r.geometric_mean, r.geometric_mean_interval) : "–",
           times(r.quantile75), times(r.median), times(r.quantile25), times(r.max), counted(percent(r.wins)),
-          counted(percent(r.above)), counted(with_interval(r.one_draw, r.one_draw_interval)),
-          counted(with_interval(r.one_draw_no_floor, r.one_draw_no_floor_interval)));
+          counted(percent(r.above)), counted(speedup_with_interval(r.one_draw, r.one_draw_interval)),
+          counted(speedup_with_interval(r.one_draw_no_floor, r.one_draw_no_floor_interval)));
     }
     out += "</tbody>\n";
   }
@@ -167,36 +169,6 @@ std::size_t learned_as_they_are(const store::Results& results) {
     if (const Json summary = Json::parse(stage.summary, nullptr, false); summary.is_object())
       count += summary.value(Json::json_pointer("/sft_only/programs"), std::size_t{0});
   return std::min(count, results.candidates.size());
-}
-
-// Nothing where no matrix of a stage draws from more than one checkpoint.
-std::string learning_table(const std::vector<LearningRow>& rows) {
-  if (rows.empty()) return "";
-  const auto points = [](const stats::BootstrapInterval& i) {
-    return fmt::format("{:+.1f} <small>[{:+.1f}, {:+.1f}]</small>", 100 * i.estimate, 100 * i.low,
-                       100 * i.high);
-  };
-  std::string out =
-      "<h3>What the stages changed</h3><table id=\"learning\"><thead><tr><th>from</th><th>to</th>"
-      "<th>tasks</th><th>valid, points</th><th>novel, points</th><th>one draw of novel programs</th></tr>"
-      "</thead>\n";
-  std::string group;
-  for (const LearningRow& row : rows) {
-    if (row.group != group)
-      out += fmt::format("<tbody><tr class=\"group\"><th colspan=\"6\">{}</th></tr></tbody>\n",
-                         escape(group_title(row.group)));
-    group = row.group;
-    out += fmt::format(
-        "<tr><th>{}</th><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{:.2f}× <small>[{:.2f}, "
-        "{:.2f}]</small></td></tr>\n",
-        escape(row.before), escape(row.after), row.tasks, points(row.valid), points(row.novel),
-        row.novel_draw.estimate, row.novel_draw.low, row.novel_draw.high);
-  }
-  return out +
-         "</table>\n<p class=\"note\">The same tasks before and after, each by the mean of its samples; 95 % "
-         "intervals of a bootstrap over tasks. One draw of novel programs: geometric mean over all samples "
-         "of "
-         "max(1, speedup), where a wrong or known program counts 1; after divided by before.</p>\n";
 }
 
 std::string verdicts_table(const std::vector<VerdictCounts>& rows) {
@@ -350,21 +322,13 @@ std::string devices_section(const store::Results& results) {
 }
 
 // What report.js draws.
-Json plot_data(const store::Results& results, const std::vector<EvaluationRow>& rows,
-               const std::vector<VerdictCounts>& verdicts, const std::vector<FastPRow>& fast_ps) {
-  Json data = {{"evaluations", Json::array()},
-               {"fast_p", fast_p_json(fast_ps)},
-               {"speedups", Json::array()},
-               {"training", Json::array()},
-               {"verdicts", Json::array()}};
-  for (const EvaluationRow& row : rows) data["evaluations"].push_back(evaluation_json(row));
-  for (const VerdictCounts& row : verdicts)
-    data["verdicts"].push_back({{"stage", row.stage}, {"counts", row.counts}});
+Json plot_data(const store::Results& results, const std::vector<FastPRow>& fast_ps) {
+  Json data = {{"fast_p", fast_p_json(fast_ps)}, {"speedups", Json::array()}, {"training", Json::array()}};
   VersionOrder order(results);
   const auto place = [&order](const auto& row) { return order.place(row.stage, row.hash8); };
   std::map<std::size_t, Json> speedups, curves;
   for (const store::SampleRow& sample : results.generated)
-    if (sample.verdict == to_string(Verdict::kOk) && sample.speedup > 0 && !sample.known) {
+    if (is_novel(sample)) {
       Json& one = speedups[place(sample)];
       if (!one.contains("stage"))
         one["stage"] = sample.stage + twin_mark(results, sample.stage, sample.hash8);
@@ -379,26 +343,6 @@ Json plot_data(const store::Results& results, const std::vector<EvaluationRow>& 
     curve["kl"].push_back(row.kl);
   }
   for (auto& [at, curve] : curves) data["training"].push_back(std::move(curve));
-  // Share of distinct and of valid programs by round, of stages that work in rounds.
-  struct Round {
-    std::set<std::string> distinct;
-    std::int64_t samples = 0, valid = 0;
-  };
-  std::map<std::size_t, std::map<std::int64_t, Round>> stages;
-  for (const store::SampleRow& sample : results.generated) {
-    Round& round = stages[place(sample)][sample.round];
-    round.distinct.insert(sample.candidate);
-    ++round.samples;
-    round.valid += sample.verdict == to_string(Verdict::kOk);
-  }
-  data["rounds"] = Json::array();
-  for (const auto& [at, rounds] : stages)
-    for (const auto& [number, round] : rounds)
-      if (const auto count = static_cast<double>(round.samples); rounds.size() > 1)
-        data["rounds"].push_back({{"stage", order.at(at).first},
-                                  {"round", number},
-                                  {"distinct", static_cast<double>(round.distinct.size()) / count},
-                                  {"valid", static_cast<double>(round.valid) / count}});
   return data;
 }
 
@@ -406,6 +350,8 @@ Json plot_data(const store::Results& results, const std::vector<EvaluationRow>& 
 
 std::string html(const store::Results& results) {
   std::vector<EvaluationRow> rows = evaluation_rows(results);
+  const std::string learning = learning_html(results, rows);
+  NovelCosts costs = novel_costs(results);
   std::vector<VerdictCounts> verdicts = verdict_counts(results);
   std::vector<BestKernel> kernels = best_kernels(results);
   std::vector<FastPRow> fast_ps = fast_p_rows(results);
@@ -418,6 +364,7 @@ std::string html(const store::Results& results) {
     row.stage += twin_mark(results, row.stage, row.hash8);
     row.group = group_title(row.group);
   }
+  for (NovelCost& row : costs.stages) row.stage += twin_mark(results, row.stage, row.hash8);
   for (BestKernel& kernel : kernels) kernel.stage += twin_mark(results, kernel.stage, kernel.hash8);
   const Headline h = headline(kernels);
   const std::vector<DeviceTable> tables = device_tables(results);
@@ -445,31 +392,28 @@ std::string html(const store::Results& results) {
     out += fmt::format("<p class=\"note\">{} older version{} of stages left out: results.h5 has {}.</p>\n",
                        older, older == 1 ? "" : "s", older == 1 ? "it" : "them");
   out += headline_section(h, kernels, !tables.empty());
-  out +=
-      "<section><h2>Stages</h2>\n" + stages_table(rows) + learning_table(learning_rows(results)) +
-      "<div class=\"plots\"><figure><figcaption>Valid share and one-draw speedup by stage, "
-      "trained tasks</figcaption><canvas id=\"plot-stages\"></canvas></figure><figure><figcaption>Speedups "
-      "of novel correct programs by stage</figcaption>"
-      "<canvas id=\"plot-speedups\"></canvas></figure></div></section>\n";
+  out += learning;
+  out += "<section><h2>Stages</h2>\n" + stages_table(rows) +
+         "<div class=\"plots\"><figure><figcaption>Speedups of novel correct programs by stage</figcaption>"
+         "<canvas id=\"plot-speedups\"></canvas></figure></div></section>\n";
   out += fast_p_html(fast_ps);
   out += devices_html(tables);
   out += paper_html(papers);
   out +=
       "<section><h2>Training</h2><div class=\"plots\"><figure><figcaption>Loss by step</figcaption><canvas "
-      "id=\"plot-loss\"></canvas></figure>"
-      "<figure><figcaption>Share of distinct and of valid programs by round</figcaption><canvas "
-      "id=\"plot-rounds\"></canvas></figure></div></section>\n";
+      "id=\"plot-loss\"></canvas></figure></div></section>\n";
   out += "<section><h2>Best program of each task</h2>\n" + kernels_section(kernels) + "</section>\n";
   out += baselines_html(results);
   out += "<section><h2>Verdicts by cause</h2>\n" + verdicts_table(verdicts) + "</section>\n";
   out += opinions_html(results);
-  out += "<section><h2>What it cost</h2>\n" + cost_table(cost_rows(results)) + "</section>\n";
+  out += "<section><h2>What it cost</h2>\n" + cost_table(cost_rows(results)) + novel_costs_html(costs) +
+         "</section>\n";
   out += "<section><h2>Devices</h2>\n" + devices_section(results) + "</section>\n";
   out += "<section><h2>Workflow</h2><details><summary>as it was run</summary><pre>" +
          escape(results.workflow) + "</pre></details></section>\n";
-  if (chart_js_size == 0) out += "<p class=\"warning\">Built without Chart.js: no plots.</p>\n";
-  out += "<script type=\"application/json\" id=\"data\">" +
-         script_json(plot_data(results, rows, verdicts, fast_ps)) + "</script>\n";
+  if (chart_js_size == 0) out += "<p class=\"warning\">Built without Chart.js: some plots are missing.</p>\n";
+  out += "<script type=\"application/json\" id=\"data\">" + script_json(plot_data(results, fast_ps)) +
+         "</script>\n";
   if (chart_js_size > 0) {
     out += "<script>";
     out += chart_js;

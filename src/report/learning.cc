@@ -2,95 +2,103 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
 
-#include "measured_samples.h"
-#include "version_order.h"
-#include "warpsmith/report/summary.h"
-#include "warpsmith/stats/summary.h"
+#include "warpsmith/report/draws.h"
 
 namespace warpsmith::report {
 
 namespace {
 
-using DrawnSamples = std::vector<const store::SampleRow*>;
-// stage -> group -> task -> samples
-using SamplesByTask = std::map<std::string, DrawnSamples>;
-using Drawn = std::map<std::string, std::map<std::string, SamplesByTask>>;
+constexpr stats::BootstrapSettings kBootstrap{.resamples = 2000};
 
-bool is_valid(const store::SampleRow& s) { return s.verdict == to_string(Verdict::kOk) && s.speedup > 0; }
-bool is_novel(const store::SampleRow& s) { return is_valid(s) && !s.known; }
-
-template <typename Value>
-stats::BootstrapInterval change(const SamplesByTask& before, const SamplesByTask& after, const Value& value) {
-  std::vector<std::vector<double>> sides[2];
-  for (const auto& [task, samples] : before) {
-    const auto it = after.find(task);
-    if (it == after.end()) continue;
-    const DrawnSamples* const of_sides[] = {&samples, &it->second};
-    for (int side = 0; side < 2; ++side) {
-      std::vector<double> values;
-      for (const store::SampleRow* sample : *of_sides[side]) values.push_back(value(*sample));
-      sides[side].push_back({stats::mean(values)});
-    }
-  }
-  return stats::paired_bootstrap(sides[0], sides[1], {.resamples = 2000});
+std::int64_t fewest(const DrawsByTask& tasks) {
+  std::size_t least = tasks.empty() ? 0 : tasks.begin()->second.size();
+  for (const auto& [task, draws] : tasks) least = std::min(least, draws.size());
+  return static_cast<std::int64_t>(least);
 }
 
-LearningRow compare_stages(const std::string& group, const std::string& before, const std::string& after,
-                           const Drawn& drawn) {
-  const SamplesByTask &a = drawn.at(before).at(group), &b = drawn.at(after).at(group);
-  LearningRow row{group, before, after, 0, {}, {}, {}};
-  row.tasks = std::count_if(a.begin(), a.end(), [&](const auto& task) { return b.contains(task.first); });
-  if (row.tasks == 0) return row;
-  row.valid = change(a, b, [](const store::SampleRow& s) { return is_valid(s) ? 1.0 : 0.0; });
-  row.novel = change(a, b, [](const store::SampleRow& s) { return is_novel(s) ? 1.0 : 0.0; });
-  row.novel_draw = change(
-      a, b, [](const store::SampleRow& s) { return is_novel(s) ? std::log(std::max(1.0, s.speedup)) : 0.0; });
-  for (double* value : {&row.novel_draw.estimate, &row.novel_draw.low, &row.novel_draw.high})
+std::int64_t most(const DrawsByTask& tasks) {
+  std::size_t most = 0;
+  for (const auto& [task, draws] : tasks) most = std::max(most, draws.size());
+  return static_cast<std::int64_t>(most);
+}
+
+// pass@k of a task, where `counts` are the samples that pass.
+DrawFigure pass_figure(std::int64_t k, bool (*counts)(const store::SampleRow&)) {
+  return [k, counts](const Draws& draws) {
+    const auto passing =
+        std::count_if(draws.begin(), draws.end(), [&](const store::SampleRow* s) { return counts(*s); });
+    return stats::pass_at_k(static_cast<std::int64_t>(draws.size()), passing, k);
+  };
+}
+
+std::vector<PassAtK> passes_of(const DrawsByTask& tasks, bool (*counts)(const store::SampleRow&)) {
+  std::vector<PassAtK> out;
+  for (const std::int64_t k : stats::kFrozenPassKs) {
+    PassAtK& pass = out.emplace_back(PassAtK{k, static_cast<std::int64_t>(tasks.size())});
+    if (fewest(tasks) < k) continue;
+    const stats::BootstrapInterval mean =
+        stats::bootstrap_mean(task_figures(tasks, pass_figure(k, counts)), kBootstrap);
+    pass.value = mean.estimate;
+    if (tasks.size() >= kFewestTasks) pass.interval = stats::Interval{mean.low, mean.high};
+  }
+  return out;
+}
+
+DrawsByTask in_both(DrawsByTask tasks, const DrawsByTask& others) {
+  std::erase_if(tasks, [&](const auto& task) { return !others.contains(task.first); });
+  return tasks;
+}
+
+LearningRow compare_models(const std::string& group, const FrozenModel& before, const FrozenModel& after) {
+  LearningRow row;
+  row.group = group;
+  row.before = before.stage;
+  row.after = after.stage;
+  const DrawsByTask a = in_both(before.draws(group), after.draws(group)), b = in_both(after.draws(group), a);
+  row.tasks = static_cast<std::int64_t>(a.size());
+  if (a.size() < kFewestTasks) return row;
+  row.valid = paired_change(a, b, valid_share, kBootstrap);
+  row.novel = paired_change(a, b, novel_share, kBootstrap);
+  const DrawsByTask timed_a = in_both(before.timed_draws(group), after.timed_draws(group)),
+                    timed_b = in_both(after.timed_draws(group), timed_a);
+  if (timed_a.size() < kFewestTasks) return row;
+  row.novel_draw = paired_change(timed_a, timed_b, mean_log_novel_gain, kBootstrap);
+  for (double* value : {&row.novel_draw->estimate, &row.novel_draw->low, &row.novel_draw->high})
     *value = std::exp(*value);
+  for (const std::int64_t k : stats::kFrozenPassKs)
+    if (std::min(fewest(timed_a), fewest(timed_b)) >= k)
+      row.fast_novel.push_back(
+          {k, paired_change(timed_a, timed_b, pass_figure(k, is_fast_novel), kBootstrap)});
   return row;
 }
 
 }  // namespace
 
-std::vector<LearningRow> learning_rows(const store::Results& results) {
-  // Instances of a matrix, in the order of the workflow.
-  std::map<std::string, std::vector<const store::StageRow*>> matrices;
-  std::set<std::string> names;
-  for (const store::StageRow& stage : results.stages) names.insert(stage.name);
-  const auto is_of_a_stage = [&](const store::StageRow& stage) {  // "evaluate-sft"; not "evaluate-0.8"
-    return stage.name.starts_with(stage.base + "-") &&
-           names.contains(stage.name.substr(stage.base.size() + 1));
-  };
-  for (const store::StageRow& stage : results.stages)
-    if (stage.kind == "measure" && stage.current && !stage.base.empty() && is_of_a_stage(stage))
-      matrices[stage.base].push_back(&stage);
-  const std::set<std::string> degenerate = degenerate_tasks(results);
-  Drawn drawn;
-  std::map<int, std::string> groups;
-  for (const store::SampleRow& sample : results.generated) {
-    if (!says_something(sample) || degenerate.contains(sample.task)) continue;
-    drawn[sample.stage][sample.group][sample.task].push_back(&sample);
-    groups.emplace(group_rank(sample.group), sample.group);
-  }
-  std::vector<LearningRow> rows;
-  for (auto& [base, stages] : matrices) {
-    std::stable_sort(stages.begin(), stages.end(),
-                     [](const auto* a, const auto* b) { return a->place < b->place; });
-    const auto add = [&](const std::string& group, std::size_t before, std::size_t after) {
-      const std::string &from = stages[before]->name, &to = stages[after]->name;
-      if (!drawn[from].contains(group) || !drawn[to].contains(group)) return;
-      if (LearningRow row = compare_stages(group, from, to, drawn);
-          row.tasks >= static_cast<int>(kFewestTasks))
-        rows.push_back(std::move(row));
-    };
-    for (const auto& [rank, group] : groups) {
-      for (std::size_t i = 1; i < stages.size(); ++i) add(group, i - 1, i);
-      if (stages.size() > 2) add(group, 0, stages.size() - 1);
+std::vector<PassRow> pass_rows(const store::Results& results) {
+  std::vector<PassRow> rows;
+  for (const FrozenModel& model : frozen_models(results))
+    for (const std::string& group : groups_of({&model})) {
+      const DrawsByTask tasks = model.draws(group);
+      rows.push_back({model.stage, model.hash8, model.of, group, static_cast<std::int64_t>(tasks.size()),
+                      fewest(tasks), most(tasks), passes_of(tasks, is_valid),
+                      passes_of(model.timed_draws(group), is_fast_novel)});
     }
-  }
+  return rows;
+}
+
+std::vector<LearningRow> learning_rows(const store::Results& results) {
+  std::vector<LearningRow> rows;
+  const std::vector<FrozenModel> frozen = frozen_models(results);
+  for (const auto& [base, models] : by_matrix(frozen))
+    for (const std::string& group : groups_of(models)) {
+      const auto add = [&](const FrozenModel& before, const FrozenModel& after) {
+        LearningRow row = compare_models(group, before, after);
+        if (row.tasks >= static_cast<std::int64_t>(kFewestTasks)) rows.push_back(std::move(row));
+      };
+      for (std::size_t i = 1; i < models.size(); ++i) add(*models[i - 1], *models[i]);
+      if (models.size() > 2) add(*models.front(), *models.back());
+    }
   return rows;
 }
 

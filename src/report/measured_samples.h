@@ -7,16 +7,11 @@
 #include <vector>
 
 #include "host_bound.h"
+#include "warpsmith/report/draws.h"
 #include "warpsmith/stats/wins.h"
 #include "warpsmith/store/results.h"
 
 namespace warpsmith::report {
-
-// Whether its verdict says something about the program.
-inline bool says_something(const store::SampleRow& sample) {
-  const auto verdict = parse_verdict(sample.verdict);
-  return verdict && *verdict != Verdict::kUnsupported && *verdict != Verdict::kNotMeasured;
-}
 
 // The measurements that samples took their speedups from, in whatever stage that was.
 class Measured {

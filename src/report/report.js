@@ -18,19 +18,6 @@
 
   const axis = (text) => ({title: {display: true, text: text}});
 
-  const trained = data.evaluations.filter((row) => row.group === 'train');
-  draw('plot-stages', trained.length === 0 ? null : {
-    data: {
-      labels: trained.map((row) => row.stage),
-      datasets: [
-        {type: 'bar', label: 'valid share', data: trained.map((row) => row.valid_share), backgroundColor: palette[0] + '88', yAxisID: 'y'},
-        {type: 'line', label: 'one-draw speedup', data: trained.map((row) => row.one_draw), borderColor: palette[1], backgroundColor: palette[1], yAxisID: 'y1'},
-        {type: 'line', label: 'geometric mean of correct', data: trained.map((row) => row.geometric_mean), borderColor: palette[2], backgroundColor: palette[2], yAxisID: 'y1'}
-      ]
-    },
-    options: {scales: {y: {...axis('valid share'), min: 0, max: 1}, y1: {...axis('speedup'), position: 'right', grid: {drawOnChartArea: false}}}}
-  });
-
   // Shares of correct programs in bins of equal width in log2: a bar says the same whichever side of 1x it stands on.
   function bins(values) {
     const low = -4, high = 6, width = 0.25, counts = [];
@@ -83,16 +70,5 @@
     });
   }
 
-  const staged = [...new Set(data.rounds.map((row) => row.stage))];
-  draw('plot-rounds', staged.length === 0 ? null : {
-    type: 'line',
-    data: {
-      datasets: staged.flatMap((stage, i) => ['distinct', 'valid'].map((what) => ({
-        label: stage + ': ' + what, borderColor: palette[i % palette.length], backgroundColor: palette[i % palette.length], borderDash: what === 'distinct' ? [] : [5, 4],
-        data: data.rounds.filter((row) => row.stage === stage).map((row) => ({x: row.round, y: row[what]}))
-      })))
-    },
-    options: {scales: {x: {type: 'linear', ...axis('round'), ticks: {stepSize: 1}}, y: {...axis('share of samples'), min: 0, max: 1}}}
-  });
   document.body.dataset.plots = String(drawn);
 })();

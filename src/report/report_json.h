@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 
 namespace warpsmith::report {
 
+Json interval_json(const std::optional<stats::Interval>& interval);  // [low, high], or null
 Json evaluation_json(const EvaluationRow& row);
 Json cost_json(const CostRow& row);
 

@@ -10,6 +10,7 @@
 #include "measured_samples.h"
 #include "report_json.h"
 #include "version_order.h"
+#include "warpsmith/report/draws.h"
 #include "warpsmith/stats/bootstrap.h"
 #include "warpsmith/stats/summary.h"
 #include "warpsmith/stats/wins.h"
@@ -37,10 +38,26 @@ stats::Interval share_interval(std::int64_t count, std::int64_t of, const ByTask
   return {std::min(draws.low, tasks.low), std::max(draws.high, tasks.high)};
 }
 
+// Over all samples; 1 where there is none.
+double geometric_mean_of(const ByTask& logarithms) {
+  std::vector<double> all;
+  for (const auto& [task, values] : logarithms) all.insert(all.end(), values.begin(), values.end());
+  return all.empty() ? 1 : std::exp(stats::mean(all));
+}
+
 std::optional<stats::Interval> geometric_interval(const ByTask& logarithms) {
   if (logarithms.size() < kFewestTasks) return std::nullopt;
   const stats::Interval interval = over_tasks(logarithms);
   return stats::Interval{std::exp(interval.low), std::exp(interval.high)};
+}
+
+void set_spread(EvaluationRow& row, const stats::Spread& spread) {
+  row.mean = spread.mean;
+  row.geometric_mean = spread.geometric_mean;
+  row.quantile75 = spread.quantile75;
+  row.median = spread.median;
+  row.quantile25 = spread.quantile25;
+  row.max = spread.max;
 }
 
 EvaluationRow summarise(const std::vector<const store::SampleRow*>& samples, const Measured& measured) {
@@ -50,26 +67,25 @@ EvaluationRow summarise(const std::vector<const store::SampleRow*>& samples, con
   row.group = samples.front()->group;
   const std::set<std::string> host_bound = measured.host_bound(samples);
   std::set<std::string> tasks, distinct, novel;
-  std::vector<double> own, floored, unfloored;
-  ByTask valid, own_logs, floored_logs, unfloored_logs, novel_shares;
+  std::vector<double> own;
+  ByTask valid, own_logs, floored_logs, unfloored_logs, novel_logs, novel_shares, beyond_shares;
   stats::WinCount count;
   for (const store::SampleRow* sample : samples) {
     tasks.insert(sample->task);
     distinct.insert(sample->candidate);
-    const bool ok = sample->verdict == to_string(Verdict::kOk) && sample->speedup > 0;
+    const bool ok = is_valid(*sample), counts = is_novel(*sample);
     row.valid += ok;
     row.repeated += ok && sample->repeated;
     row.known += ok && sample->known;
     row.of_template += ok && sample->of_template;
-    const bool counts = ok && !sample->known;
     if (counts) novel.insert(sample->candidate);
     valid[sample->task].push_back(ok);
     novel_shares[sample->task].push_back(counts);
+    beyond_shares[sample->task].push_back(counts && !sample->of_template);
     if (host_bound.contains(sample->task)) continue;
-    floored.push_back(ok ? std::max(1.0, sample->speedup) : 1.0);
-    unfloored.push_back(ok ? sample->speedup : kFailureSpeedup);
-    floored_logs[sample->task].push_back(std::log(floored.back()));
-    unfloored_logs[sample->task].push_back(std::log(unfloored.back()));
+    floored_logs[sample->task].push_back(log_gain(*sample));
+    novel_logs[sample->task].push_back(log_novel_gain(*sample));
+    unfloored_logs[sample->task].push_back(std::log(ok ? sample->speedup : kFailureSpeedup));
     count.add(counts && measured.is_win(*sample), counts ? sample->speedup : 0);
     if (!counts) continue;
     own.push_back(sample->speedup);
@@ -86,22 +102,15 @@ EvaluationRow summarise(const std::vector<const store::SampleRow*>& samples, con
   row.distinct = static_cast<double>(distinct.size()) / static_cast<double>(samples.size());
   row.valid_interval = share_interval(row.valid, row.samples, valid);
   row.novel_interval = share_interval(row.novel, row.samples, novel_shares);
+  row.beyond_interval = share_interval(row.novel - row.of_template, row.samples, beyond_shares);
   row.geometric_mean_interval = geometric_interval(own_logs);
   row.one_draw_interval = geometric_interval(floored_logs);
   row.one_draw_no_floor_interval = geometric_interval(unfloored_logs);
-  if (!floored.empty()) {
-    row.one_draw = stats::geometric_mean(floored);
-    row.one_draw_no_floor = stats::geometric_mean(unfloored);
-  }
-  if (!own.empty()) {
-    const stats::Spread spread = stats::spread_of(own);
-    row.mean = spread.mean;
-    row.geometric_mean = spread.geometric_mean;
-    row.quantile75 = spread.quantile75;
-    row.median = spread.median;
-    row.quantile25 = spread.quantile25;
-    row.max = spread.max;
-  }
+  row.novel_draw_interval = geometric_interval(novel_logs);
+  row.one_draw = geometric_mean_of(floored_logs);
+  row.novel_draw = geometric_mean_of(novel_logs);
+  if (count.of > 0) row.one_draw_no_floor = geometric_mean_of(unfloored_logs);
+  if (!own.empty()) set_spread(row, stats::spread_of(own));
   return row;
 }
 
@@ -135,6 +144,32 @@ std::vector<EvaluationRow> evaluation_rows(const store::Results& results) {
   std::vector<EvaluationRow> rows;
   const Measured measured(results);
   for (const auto& [key, samples] : cells) rows.push_back(summarise(samples, measured));
+  return rows;
+}
+
+std::vector<RoundRow> round_rows(const store::Results& results) {
+  VersionOrder order(results);
+  const std::set<std::string> degenerate = degenerate_tasks(results);
+  std::map<std::size_t, std::map<std::int64_t, Draws>> stages;
+  for (const store::SampleRow& sample : results.generated)
+    if (says_something(sample) && !degenerate.contains(sample.task))
+      stages[order.place(sample.stage, sample.hash8)][sample.round].push_back(&sample);
+  std::vector<RoundRow> rows;
+  const Measured measured(results);
+  for (const auto& [place, rounds] : stages) {
+    if (rounds.size() < 2) continue;
+    const std::size_t at_once = (rounds.size() + kMostRoundRows - 1) / kMostRoundRows;
+    for (auto it = rounds.begin(); it != rounds.end();) {
+      RoundRow row{it->first, it->first, {}};
+      Draws samples;
+      for (std::size_t i = 0; i < at_once && it != rounds.end(); ++i, ++it) {
+        row.last = it->first;
+        samples.insert(samples.end(), it->second.begin(), it->second.end());
+      }
+      row.figures = summarise(samples, measured);
+      rows.push_back(std::move(row));
+    }
+  }
   return rows;
 }
 

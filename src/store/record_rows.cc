@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <optional>
 #include <unordered_set>
 
 #include "score_check.h"
@@ -310,6 +311,22 @@ static ShardRow shard_row(Rows& rows, const JobPlace& job, const fs::path& run_f
   return shard;
 }
 
+// Tokens that a model wrote; nothing where the record does not say.
+static std::optional<std::int64_t> written_tokens(const Json& record) try {
+  const Json samples = record.value("samples", Json::array());
+  if (const auto spent = record.find("spent"); spent != record.end())
+    if (const auto counted = spent->value("completion", std::int64_t{0}); counted > 0 || samples.empty())
+      return counted;
+  std::int64_t sum = 0;
+  for (const Json& sample : samples) {
+    if (!sample.contains("tokens")) return std::nullopt;
+    sum += sample.at("tokens").get<std::int64_t>();
+  }
+  return sum;
+} catch (const Json::exception&) {
+  return std::nullopt;
+}
+
 Results read_shard_rows(const JobPlace& job, const fs::path& run_folder, const fs::path& folder,
                         std::int64_t number) {
   Rows rows(job.version, job.round, folder);
@@ -317,8 +334,14 @@ Results read_shard_rows(const JobPlace& job, const fs::path& run_folder, const f
   ShardRow shard = shard_row(rows, job, run_folder, folder, number);
   const auto said = job.job.params.find("buckets");
   const int buckets = said != job.job.params.end() && said->is_number_integer() ? said->get<int>() : 0;
+  std::int64_t tokens = 0;
+  bool counted = kind == "generate";
   const auto take = [&](const Json& record, const fs::path& attempt) {
-    if (kind == "measure")
+    if (kind == "generate") {
+      const auto written = written_tokens(record);
+      counted = counted && written;
+      tokens += written.value_or(0);
+    } else if (kind == "measure")
       rows.add_measurement(record, attempt, buckets);
     else if (kind == "compile")
       rows.add_compile(record);
@@ -340,6 +363,7 @@ Results read_shard_rows(const JobPlace& job, const fs::path& run_folder, const f
       });
   shard.attempts = scan.attempts;
   shard.ended = scan.ended;
+  if (counted) shard.tokens = tokens;
   rows.warn("records", job.cure);
   rows.out.shards.push_back(std::move(shard));
   return std::move(rows.out);

@@ -258,6 +258,10 @@ const Table<ShardRow>& shard_table() {
                                     {.meaning = "whole records; what was left out does not count"}),
                               field("attempts", &R::attempts, {.meaning = "attempts that have a folder"}),
                               field("ended", &R::ended, {.meaning = "1: it has its end record"}),
+                              field("tokens", &R::tokens,
+                                    {.meaning = "of a `generate` job: tokens that a model wrote, in the "
+                                                "records that count",
+                                     .since = 16}),
                           }))};
   return table;
 }

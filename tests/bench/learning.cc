@@ -9,17 +9,14 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
-#include "warpsmith/report/summary.h"
+#include "warpsmith/report/draws.h"
 #include "warpsmith/stats/bootstrap.h"
-#include "warpsmith/stats/summary.h"
 #include "warpsmith/store/results.h"
 
 namespace {
@@ -58,44 +55,8 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-// One evaluated stage of all seeds: group -> seed and task -> samples. Each seed has tasks of its own.
-using Cells = std::map<std::string, std::map<std::string, std::vector<const store::SampleRow*>>>;
-
-using Figure = std::function<double(const std::vector<const store::SampleRow*>&)>;
-
-bool is_valid(const store::SampleRow& s) { return s.verdict == to_string(Verdict::kOk) && s.speedup > 0; }
-
-double valid_share(const std::vector<const store::SampleRow*>& samples) {
-  return static_cast<double>(std::count_if(samples.begin(), samples.end(), [](const auto* s) { return is_valid(*s); })) /
-         static_cast<double>(samples.size());
-}
-
-// Mean logarithm of what one draw gains: a failure counts 1, a speedup not below 1.
-double log_one_draw(const std::vector<const store::SampleRow*>& samples) {
-  double sum = 0;
-  for (const auto* s : samples) sum += is_valid(*s) ? std::log(std::max(1.0, s->speedup)) : 0;
-  return sum / static_cast<double>(samples.size());
-}
-
-double novel_share(const std::vector<const store::SampleRow*>& samples) {
-  return static_cast<double>(std::count_if(samples.begin(), samples.end(), [](const auto* s) { return is_valid(*s) && !s->known; })) /
-         static_cast<double>(samples.size());
-}
-
-// One draw where a known program counts as none.
-double log_novel_draw(const std::vector<const store::SampleRow*>& samples) {
-  double sum = 0;
-  for (const auto* s : samples) sum += is_valid(*s) && !s->known ? std::log(std::max(1.0, s->speedup)) : 0;
-  return sum / static_cast<double>(samples.size());
-}
-
-// Of each task of the group a row.
-std::vector<std::vector<double>> rows_of(const Cells& cells, const std::string& group, const Figure& figure) {
-  std::vector<std::vector<double>> rows;
-  if (const auto it = cells.find(group); it != cells.end())
-    for (const auto& [task, samples] : it->second) rows.push_back({figure(samples)});
-  return rows;
-}
+// Draws of one evaluated stage in all seeds, by group. Each seed has tasks of its own: "1/chain_7".
+using Cells = std::map<std::string, report::DrawsByTask>;
 
 std::string interval(const stats::BootstrapInterval& i, bool exponentiate, const char* unit) {
   const auto f = [&](double x) { return exponentiate ? std::exp(x) : x; };
@@ -127,53 +88,58 @@ int main(int argc, char** argv) {
     results.push_back(store::current_versions(store::read_results(run / "results.h5")));
   }
 
-  // Stages that draw from a frozen checkpoint, in the order of the run.
+  // Stages that draw from a frozen checkpoint, in the order of the first run.
   std::vector<std::string> stages;
   std::map<std::string, Cells> by_stage;
-  for (std::size_t s = 0; s < results.size(); ++s) {
-    std::set<std::string> evaluations;
-    for (const store::StageRow& stage : results[s].stages)
-      if (stage.kind == "measure") evaluations.insert(stage.name);
-    for (const store::SampleRow& sample : results[s].generated) {
-      if (!evaluations.contains(sample.stage)) continue;
-      const auto verdict = parse_verdict(sample.verdict);
-      if (!verdict || *verdict == Verdict::kUnsupported || *verdict == Verdict::kNotMeasured) continue;
-      by_stage[sample.stage][sample.group][options.seeds[s] + "/" + sample.task].push_back(&sample);
+  for (std::size_t s = 0; s < results.size(); ++s)
+    for (const report::FrozenModel& model : report::frozen_models(results[s])) {
+      if (model.of.empty()) continue;
+      if (std::find(stages.begin(), stages.end(), model.stage) == stages.end()) stages.push_back(model.stage);
+      for (const auto& [group, tasks] : model.groups)
+        for (const auto& [task, draws] : tasks)
+          by_stage[model.stage][group][options.seeds[s] + "/" + task] = draws;
     }
-  }
-  // Alphabetical names say nothing of the order; the workflow's three stages do.
-  for (const char* part : {"sft", "self_supervised", "contrastive"})
-    for (const auto& [name, cells] : by_stage)
-      if (name.ends_with(part)) stages.push_back(name);
-
-  const auto mean = [](const std::vector<std::vector<double>>& rows, bool exponentiate, const char* unit) {
-    return interval(stats::bootstrap_mean(rows), exponentiate, unit);
+  const auto draws_of = [&](const std::string& stage, const std::string& group) {
+    const auto it = by_stage[stage].find(group);
+    return it == by_stage[stage].end() ? report::DrawsByTask() : it->second;
   };
-  for (const char* group : {"train", "heldout_combination", "heldout_length", "heldout_operation", "heldout_people"}) {
-    std::printf("\n%s\n%-26s %6s %26s %26s %22s %22s %12s\n", group, "after", "tasks", "valid", "novel", "one draw", "of novel", "as template");
+
+  const auto mean = [](const report::DrawsByTask& tasks, const report::DrawFigure& figure, bool exponentiate,
+                       const char* unit) {
+    return interval(stats::bootstrap_mean(report::task_figures(tasks, figure)), exponentiate, unit);
+  };
+  for (const char* group :
+       {"train", "heldout_combination", "heldout_length", "heldout_operation", "heldout_people"}) {
+    std::printf("\n%s\n%-26s %6s %26s %26s %22s %22s %12s\n", group, "after", "tasks", "valid", "novel",
+                "one draw", "of novel", "as template");
     for (const std::string& stage : stages) {
-      const Cells& cells = by_stage[stage];
-      const auto valid = rows_of(cells, group, valid_share);
-      if (valid.empty()) continue;
+      const report::DrawsByTask tasks = draws_of(stage, group);
+      if (tasks.empty()) continue;
       std::size_t novel = 0, of_template = 0;
-      for (const auto& [task, samples] : cells.at(group))
-        for (const auto* sample : samples) {
-          novel += is_valid(*sample) && !sample->known ? 1 : 0;
-          of_template += is_valid(*sample) && sample->of_template ? 1 : 0;
+      for (const auto& [task, draws] : tasks)
+        for (const store::SampleRow* draw : draws) {
+          novel += report::is_novel(*draw) ? 1 : 0;
+          of_template += report::is_novel(*draw) && draw->of_template ? 1 : 0;
         }
-      std::printf("%-26s %6zu %26s %26s %22s %22s %5zu of %zu\n", stage.c_str(), valid.size(), mean(valid, false, "").c_str(),
-                  mean(rows_of(cells, group, novel_share), false, "").c_str(), mean(rows_of(cells, group, log_one_draw), true, "x").c_str(),
-                  mean(rows_of(cells, group, log_novel_draw), true, "x").c_str(), of_template, novel);
+      std::printf("%-26s %6zu %26s %26s %22s %22s %5zu of %zu\n", stage.c_str(), tasks.size(),
+                  mean(tasks, report::valid_share, false, "").c_str(),
+                  mean(tasks, report::novel_share, false, "").c_str(),
+                  mean(tasks, report::mean_log_gain, true, "x").c_str(),
+                  mean(tasks, report::mean_log_novel_gain, true, "x").c_str(), of_template, novel);
     }
     for (std::size_t to = 1; to < stages.size(); ++to)
       for (std::size_t from = 0; from < to; ++from) {
-        const auto difference = [&](const Figure& figure) -> std::string {
-          const auto before = rows_of(by_stage[stages[from]], group, figure), after = rows_of(by_stage[stages[to]], group, figure);
-          if (before.empty() || before.size() != after.size()) return "no samples";
-          return interval(stats::paired_bootstrap(before, after), false, "");
+        const report::DrawsByTask before = draws_of(stages[from], group), after = draws_of(stages[to], group);
+        const bool common = std::any_of(before.begin(), before.end(),
+                                        [&](const auto& task) { return after.contains(task.first); });
+        const auto difference = [&](const report::DrawFigure& figure) -> std::string {
+          if (!common) return "no samples";
+          return interval(report::paired_change(before, after, figure), false, "");
         };
-        std::printf("  %s -> %s: valid %s; log one draw %s; of novel programs %s\n", stages[from].c_str(), stages[to].c_str(),
-                    difference(valid_share).c_str(), difference(log_one_draw).c_str(), difference(log_novel_draw).c_str());
+        std::printf("  %s -> %s: valid %s; log one draw %s; of novel programs %s\n", stages[from].c_str(),
+                    stages[to].c_str(), difference(report::valid_share).c_str(),
+                    difference(report::mean_log_gain).c_str(),
+                    difference(report::mean_log_novel_gain).c_str());
       }
   }
   std::printf("\n%zu seeds; intervals: 95 %% bootstrap over tasks, differences paired. As template: novel programs that a template\n"

@@ -48,7 +48,7 @@ class FastPRows : public ::testing::Test {
   store::Results results_;
 };
 
-// fast_p at 0, 0.5, 0.8, 1, 1.5, 2.
+// fast_p at 0, 0.5, 0.8, 1, 1.01, 1.5, 2.
 TEST_F(FastPRows, EveryTaskOfTheSetIsInTheDenominator) {
   sample("add", "a", 3);
   sample("add", "b", 0.4);
@@ -59,8 +59,8 @@ TEST_F(FastPRows, EveryTaskOfTheSetIsInTheDenominator) {
   EXPECT_EQ(r.tasks, 4) << "the one without a sample too, and not that of another group";
   EXPECT_EQ(r.judged, 3);
   EXPECT_EQ(r.correct, 2);
-  EXPECT_THAT(r.best, ElementsAre(0.5, 0.5, 0.5, 0.25, 0.25, 0.25)) << "1x is not over 1x";
-  EXPECT_THAT(*r.one_draw, ElementsAre(0.375, 0.25, 0.25, 0.125, 0.125, 0.125));
+  EXPECT_THAT(r.best, ElementsAre(0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25)) << "1x is not over 1x";
+  EXPECT_THAT(*r.one_draw, ElementsAre(0.375, 0.25, 0.25, 0.125, 0.125, 0.125, 0.125));
   EXPECT_DOUBLE_EQ(*r.geometric_mean, std::sqrt(3));
   EXPECT_EQ(r.least, 0);
   EXPECT_EQ(r.most, 2);
@@ -84,7 +84,7 @@ TEST_F(FastPRows, APersonsProgramIsNeverTheModels) {
   sample("add", "a", 3).known = true;
   sample("add", "b", 1.2);
   const FastPRow r = row();
-  EXPECT_THAT(r.best, ElementsAre(0.25, 0.25, 0.25, 0.25, 0, 0));
+  EXPECT_THAT(r.best, ElementsAre(0.25, 0.25, 0.25, 0.25, 0.25, 0, 0));
   EXPECT_DOUBLE_EQ(*r.pass[0].value, 0.5);
   EXPECT_EQ(r.authors, "model");
 }
@@ -106,9 +106,9 @@ TEST_F(FastPRows, ProgramsMeasuredAgainAreNoDrawsAndStandByAuthor) {
   const auto rows = fast_p_rows(results_);
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].authors, "model");
-  EXPECT_THAT(rows[0].best, ElementsAre(0.25, 0.25, 0.25, 0.25, 0, 0));
+  EXPECT_THAT(rows[0].best, ElementsAre(0.25, 0.25, 0.25, 0.25, 0.25, 0, 0));
   EXPECT_EQ(rows[1].authors, "all");
-  EXPECT_THAT(rows[1].best, ElementsAre(0.5, 0.5, 0.5, 0.5, 0.5, 0.5));
+  EXPECT_THAT(rows[1].best, ElementsAre(0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5));
   for (const FastPRow& r : rows) {
     EXPECT_FALSE(r.one_draw);
     EXPECT_THAT(r.pass, IsEmpty());
@@ -159,9 +159,10 @@ TEST_F(FastPRows, StandInThePageAndInExports) {
   EXPECT_EQ(json.at("pass").at("1").at("tasks"), 1);
   EXPECT_FALSE(json.at("pass").contains("5"));
   const std::string lines = csv(results_, "fast_p");
-  EXPECT_THAT(lines, HasSubstr(",fast_0,fast_0.5,fast_0.8,fast_1,fast_1.5,fast_2,one_draw_fast_0,"));
   EXPECT_THAT(lines,
-              HasSubstr("\nevaluate,0a1b2c3d,train,model,4,0,0,1,1,0,2,0.25,0.25,0.25,0.25,0.25,0.25,"));
+              HasSubstr(",fast_0,fast_0.5,fast_0.8,fast_1,fast_1.01,fast_1.5,fast_2,one_draw_fast_0,"));
+  EXPECT_THAT(lines,
+              HasSubstr("\nevaluate,0a1b2c3d,train,model,4,0,0,1,1,0,2,0.25,0.25,0.25,0.25,0.25,0.25,0.25,"));
   EXPECT_EQ(html(store::Results{}).find("id=\"fast-p\""), std::string::npos);
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <stdexcept>
 
 namespace warpsmith::stats {
@@ -36,6 +37,24 @@ TEST(PassAtK, IsTheUnbiasedEstimator) {
   EXPECT_DOUBLE_EQ(pass_at_k(10, 6, 5), 1);                       // fewer than k wrong ones
   EXPECT_DOUBLE_EQ(pass_at_k(10, 0, 5), 0);
   EXPECT_DOUBLE_EQ(pass_at_k(1, 1, 1), 1);
+}
+
+// Every way to draw k of n without replacement, counted one by one.
+double pass_by_enumeration(int n, int c, int k) {
+  int draws = 0, passes = 0;
+  for (unsigned chosen = 0; chosen < 1u << n; ++chosen) {
+    if (std::popcount(chosen) != k) continue;
+    ++draws;
+    passes += (chosen & ((1u << c) - 1)) != 0;  // the first c are right
+  }
+  return static_cast<double>(passes) / draws;
+}
+
+TEST(PassAtK, IsTheShareOfAllDrawsThatHoldARightOne) {
+  for (int n = 1; n <= 12; ++n)
+    for (int c = 0; c <= n; ++c)
+      for (int k = 1; k <= n; ++k)
+        EXPECT_NEAR(pass_at_k(n, c, k), pass_by_enumeration(n, c, k), 1e-12) << n << " " << c << " " << k;
 }
 
 TEST(PassAtK, NeedsKDraws) {

@@ -66,6 +66,48 @@ TEST_F(StoreTest, RecordsBecomeRows) {
   EXPECT_EQ(r.shards[1].folder, "stages/contrastive/0a1b2c3d/2/measure/1");
 }
 
+// Servers count what they like to.
+TEST_F(StoreTest, TokensOfAShardAreKnownWhereEachRecordTellsThem) {
+  const fs::path folder = folder_ / "stages/sft/0a1b2c3d/0/generate";
+  make_folders(folder);
+  JobFile job;
+  job.program = "warpsmith-generate";
+  job.stage = "sft";
+  job.job = "generate";
+  const std::vector<std::vector<Json>> records = {
+      {{{"samples", {{{"tokens", 5}}, {{"tokens", 7}}}}}, {{"samples", Json::array()}}},
+      {{{"samples", {Json::object()}}, {"spent", {{"prompt", 100}, {"completion", 30}}}},
+       {{"samples", {{{"tokens", 4}}}}}},
+      {{{"samples", {{{"tokens", 5}}}}}, {{"samples", {Json::object()}}, {"spent", {{"prompt", 1}}}}},
+      {{{"samples", {{{"tokens", "many"}}}}}, {{"samples", Json::array()}}}};
+  std::string items;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    job.shards.emplace_back(2 * i, 2 * i + 2);
+    for (const char* item : {"/a", "/b"}) items += Json{{"id", std::to_string(i) + item}}.dump() + "\n";
+  }
+  write_file_atomic(folder / "items.jsonl", items);
+  write_file_atomic(folder / "job.json", to_json(job).dump());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    ShardSession session(folder / "job.json", i);
+    std::size_t at = 0;
+    for (const Item& item : session.open_items()) session.write(item, records[i][at++]);
+    session.finish();
+  }
+  aggregate(folder_);
+  const Results r = read_results(folder_ / "results.h5");
+  ASSERT_EQ(r.shards.size(), 4u);
+  EXPECT_EQ(r.shards[0].tokens, 12);
+  EXPECT_EQ(r.shards[1].tokens, 34) << "the server's count, where it has one";
+  EXPECT_EQ(r.shards[2].tokens, std::nullopt) << "one of two is not known";
+  EXPECT_EQ(r.shards[3].tokens, std::nullopt);
+  EXPECT_EQ(r.shards[3].records, 2) << "and the record counts all the same";
+  store_fixture::make_run(folder_, {});
+  for (const ShardRow& row : read_run(folder_).shards)
+    if (row.job == "measure") {
+      EXPECT_EQ(row.tokens, std::nullopt);
+    }
+}
+
 TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
   store_fixture::make_run(folder_, {});
   Results r = read_run(folder_);
@@ -708,7 +750,7 @@ TEST_F(StoreTest, H5pyAndH5dumpReadIt) {
   std::ofstream(folder_ / "read.py") << script;
   const std::string file = (folder_ / "results.h5").string();
   EXPECT_EQ(run_command("/usr/bin/python3 " + (folder_ / "read.py").string() + " " + file),
-            "warpsmith.results/15 6 ok M=64 N=1024 70\nTrue // plan: launch k<<<1, 1>>>(x, out)\n1 measure "
+            "warpsmith.results/16 6 ok M=64 N=1024 70\nTrue // plan: launch k<<<1, 1>>>(x, out)\n1 measure "
             "finished here:7 s\n");
   EXPECT_NE(run_command("h5dump -d /measurements/speedup " + file).find("1.5"), std::string::npos);
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "warpsmith/base/json.h"
 #include "warpsmith/store/results.h"
 
 namespace warpsmith::report {
@@ -18,8 +19,9 @@ struct CostRow {
   double wall_s = 0, cpu_s = 0;
   double held_cpu_s = 0;  // wall time times the CPUs that were asked for
   bool cpus_known = true;
-  double gpu_hours = 0;  // wall time times the GPUs that were asked for
-  double money = 0;      // of these, by the site's prices; 0: it has none for their type
+  double gpu_hours = 0;           // wall time times the GPUs that were asked for
+  double money = 0;               // of these, by the site's prices; 0: it has none for their type
+  double unpriced_gpu_hours = 0;  // of these, those without a price
   double lost_s = 0;  // wall time of attempts that left items undone, so that others had to go on with them
   std::int64_t peak_memory_bytes = 0,
                memory_bytes = 0;  // largest of an attempt; largest limit (0: there was none)
@@ -33,5 +35,38 @@ struct CostRow {
 // the order in which they first ended.
 std::vector<CostRow> cost_rows(const store::Results& results);
 CostRow cost_total(const std::vector<CostRow>& rows);
+
+// Seconds by the jobs that took them.
+struct JobSeconds {
+  double generation = 0, compilation = 0, measurement = 0, training = 0, other = 0;
+  double all() const { return generation + compilation + measurement + training + other; }
+};
+
+// What a stage, or a run, took for its novel programs above 1.01x: distinct ones, of tasks that are not
+// degenerate and whose baseline is not bound by the host.
+struct NovelCost {
+  std::string stage, hash8;
+  std::int64_t programs = 0;
+  std::int64_t of_template = 0;        // of them: a template of the grammar writes the same
+  std::optional<std::int64_t> tokens;  // that models wrote; nothing: not known
+  JobSeconds gpu, cpu;
+  // By the site's prices, of GPU-hours and of servers' tokens; nothing where it has none for any of them.
+  std::optional<double> money;
+  bool all_priced = true;  // false: some of the GPU-hours or servers have no price, so it was more
+  // Nothing where there is no program to divide by.
+  std::optional<double> each(double total) const {
+    return programs > 0 ? std::optional(total / static_cast<double>(programs)) : std::nullopt;
+  }
+};
+
+struct NovelCosts {
+  std::vector<NovelCost> stages;  // those that drew from a model
+  NovelCost run;                  // all stages; a program that several of them have drawn counts once
+};
+
+// Of current versions, in the order of the workflow, without what was set aside.
+NovelCosts novel_costs(const store::Results& results);
+std::string novel_costs_html(const NovelCosts& costs);
+Json novel_costs_json(const NovelCosts& costs);
 
 }  // namespace warpsmith::report

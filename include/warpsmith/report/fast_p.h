@@ -9,16 +9,18 @@
 
 #include "warpsmith/base/json.h"
 #include "warpsmith/stats/fast_p.h"
+#include "warpsmith/stats/interval.h"
 #include "warpsmith/store/results.h"
 
 namespace warpsmith::report {
 
 using FastPs = std::array<double, stats::kFastPs.size()>;
 
-// pass@k, its mean over the tasks of which k samples at least were judged.
+// pass@k, its mean over `tasks`: here those of which k samples at least were judged.
 struct PassAtK {
   std::int64_t k = 0, tasks = 0;
-  std::optional<double> value;  // nothing: of no task there were so many
+  std::optional<double> value = {};              // nothing: of no task there were so many
+  std::optional<stats::Interval> interval = {};  // 95 %, over tasks; only in learning.h
 };
 
 // Of a version of a stage and a group of tasks. Correct: verdict ok, with a speedup. Programs that repeat a

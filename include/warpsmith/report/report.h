@@ -9,9 +9,9 @@
 
 namespace warpsmith::report {
 
-// A whole page: style, data and the plotting library inside it. Plots need the Chart.js that was found when
-// this was built; without it the page holds the tables and says so. `results`: of each stage one version
-// (store::current_versions).
+// A whole page: style, data and the plotting library inside it. What the stages changed is drawn without a
+// library; the other plots need the Chart.js that was found when this was built, and the page says so without
+// it. `results`: of each stage one version (store::current_versions).
 std::string html(const store::Results& results);
 
 // A table of results.h5 with a header line of its column names; RFC 4180, unknown values are empty. Of
@@ -22,8 +22,8 @@ std::vector<std::string> table_names();  // that csv() knows
 
 // {"stages": […], "samples": […], "training": […], "measurements": […], "baselines": […], "evaluations": […],
 // "best": […], "verdicts": […], "headline": {…}, "across_devices": […] (devices.h), "fast_p": […] (fast_p.h),
-// "paper_tables": {…} (paper.h), "cost": […], "cost_total": {…}}. Rows of tables have the names of the
-// columns of results.h5.
+// "paper_tables": {…} (paper.h), "learning": […], "pass_at_k": […] (learning.h), "rounds": […], "cost": […],
+// "cost_total": {…}, "novel_cost": {…} (cost.h)}. Rows of tables have the names of the columns of results.h5.
 std::string json(const store::Results& results);
 
 }  // namespace warpsmith::report

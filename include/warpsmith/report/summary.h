@@ -37,15 +37,21 @@ struct EvaluationRow {
   double wins = 0;               // the interval lies above 1.01x (stats::is_win)
   double above = 0;              // the score does: CUDA-L1's count
   double one_draw = 1;           // geometric mean over them of max(1, speedup); a failure counts 1
+  double novel_draw = 1;         // the same where a known program counts 1, too
   double one_draw_no_floor = 0;  // geometric mean over them of the speedup; a failure counts 0.01
   double distinct = 0;           // share of distinct programs among all samples
   // 95 % intervals. Of shares of all samples: the wider of Wilson's, for draws from these tasks, and that of
   // a bootstrap over tasks, for other tasks of the kind.
-  stats::Interval valid_interval, novel_interval;
+  stats::Interval valid_interval, novel_interval, beyond_interval;
   // By a bootstrap over tasks; nothing where there are fewer than kFewestTasks.
-  std::optional<stats::Interval> geometric_mean_interval, one_draw_interval, one_draw_no_floor_interval;
+  std::optional<stats::Interval> geometric_mean_interval, one_draw_interval, novel_draw_interval,
+      one_draw_no_floor_interval;
   double novel_share() const {
     return samples > 0 ? static_cast<double>(novel) / static_cast<double>(samples) : 0;
+  }
+  // Of the novel ones that are not as a template.
+  double beyond_share() const {
+    return samples > 0 ? static_cast<double>(novel - of_template) / static_cast<double>(samples) : 0;
   }
   double valid_share() const {
     return samples > 0 ? static_cast<double>(valid) / static_cast<double>(samples) : 0;
@@ -59,6 +65,15 @@ std::set<std::string> degenerate_tasks(const store::Results& results);
 // A sample of verdict `unsupported` or `not_measured` says nothing about the program and is left out, and so
 // are those of degenerate tasks.
 std::vector<EvaluationRow> evaluation_rows(const store::Results& results);
+
+// The same of neighbouring rounds of a stage that works in rounds, over all groups: of each round, or of
+// several at once where it has more than kMostRoundRows. Other stages have no rows.
+inline constexpr std::size_t kMostRoundRows = 40;
+struct RoundRow {
+  std::int64_t first = 0, last = 0;
+  EvaluationRow figures;
+};
+std::vector<RoundRow> round_rows(const store::Results& results);
 
 struct VerdictCounts {
   std::string stage, hash8;

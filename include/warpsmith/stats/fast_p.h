@@ -8,12 +8,15 @@
 #include <utility>
 #include <vector>
 
+#include "warpsmith/stats/wins.h"
+
 namespace warpsmith::stats {
 
 // The thresholds at which fast_p is told.
-inline constexpr std::array<double, 6> kFastPs = {0, 0.5, 0.8, 1, 1.5, 2};
-// The numbers of draws at which pass@k is told.
+inline constexpr std::array<double, 7> kFastPs = {0, 0.5, 0.8, 1, kSpeedupBar, 1.5, 2};
+// The numbers of draws at which pass@k is told: KernelBench's, and those of frozen models.
 inline constexpr std::array<std::int64_t, 3> kPassKs = {1, 5, 10};
+inline constexpr std::array<std::int64_t, 3> kFrozenPassKs = {1, 8, 32};
 
 // Share of `tasks` with a speedup strictly over p. `speedups`: one of each task that has a correct program;
 // tasks without one count in the denominator alone.

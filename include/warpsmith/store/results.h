@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +20,7 @@
 
 namespace warpsmith::store {
 
-inline constexpr const char* kSchema = "warpsmith.results/15";
+inline constexpr const char* kSchema = "warpsmith.results/16";
 
 struct TaskRow {
   std::string id, title, split, ops, reference, degenerate, stage, hash8;
@@ -105,6 +106,7 @@ struct ShardRow {
   std::string stage, hash8, job, program, resources;  // resources: JSON
   std::int64_t round = 0, shard = 0, records = 0, attempts = 0;
   bool ended = false;
+  std::optional<std::int64_t> tokens;  // that a model wrote, of a `generate` job; nothing: not known
 };
 
 // One attempt of a shard that has ended: what it asked for and what it took.
