@@ -35,12 +35,15 @@ std::string owners(const CLI::App& app, const std::string& option) {
   return names;
 }
 
+// "warpsmith tasks synthesize"
+std::string path_of(const CLI::App* command) {
+  if (command == nullptr || command->get_parent() == nullptr) return "warpsmith";
+  return path_of(command->get_parent()) + " " + command->get_name();
+}
+
 std::string unknown_option(const CLI::App& app, const CLI::App* command, const std::string& option) {
-  const std::string said = command == nullptr
-                               ? "`warpsmith` has no option `" + option + "`"
-                               : "`warpsmith " + command->get_name() + "` has no option `" + option + "`";
-  const std::string help =
-      command == nullptr ? "`warpsmith --help`" : "`warpsmith " + command->get_name() + " --help`";
+  const std::string said = "`" + path_of(command) + "` has no option `" + option + "`";
+  const std::string help = "`" + path_of(command) + " --help`";
   const bool would_run =
       command != nullptr && (command->get_name() == "run" || command->get_name() == "sweep");
   if (would_run && (option == "-n" || option == "--dry-run" || option == "--dryrun"))
@@ -70,10 +73,12 @@ std::string unknown_word(const CLI::App& app, const std::vector<std::string>& wo
       if (option == nullptr) option = app.get_option_no_throw(name);
       if (option == nullptr) return unknown_option(app, command, name);
       if (option->get_items_expected_min() > 0 && name == word) ++i;  // its value
-    } else if (command == nullptr) {
-      for (const CLI::App* one : commands_of(app))
-        if (one->get_name() == word) command = one;
-      if (command == nullptr) return unknown_command(app, word);
+    } else {
+      const CLI::App* named = nullptr;
+      for (const CLI::App* one : commands_of(command == nullptr ? app : *command))
+        if (one->get_name() == word) named = one;
+      if (named == nullptr && command == nullptr) return unknown_command(app, word);
+      if (named != nullptr) command = named;
     }
   }
   return "";

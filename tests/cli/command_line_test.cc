@@ -119,13 +119,16 @@ TEST(Mistyped, NamesTheNearest) {
       {"status --accept x", "these have it: `run`, `plan`"},
       {"--json list", "in front of the command; it goes behind one of "},
       {"list --frobnicate", "`warpsmith list --help` lists them"},
+      {"tasks synthesize --cont 5",
+       "`warpsmith tasks synthesize` has no option `--cont` (did you mean `--count`?"},
   };
   for (const auto& [line, said] : rows) EXPECT_THAT(mistyped(line), HasSubstr(said)) << line;
 }
 
 TEST(Mistyped, SaysNothingWhereEachWordIsKnown) {
-  for (const char* line : {"", "status", "--results r status a b", "run --seed -1 w.yaml",
-                           "run --set --sed w.yaml", "why list", "status -- --x", "status --json"})
+  for (const char* line :
+       {"", "status", "--results r status a b", "run --seed -1 w.yaml", "run --set --sed w.yaml", "why list",
+        "status -- --x", "status --json", "tasks synthesize --count 5 --into x"})
     EXPECT_EQ(mistyped(line), "") << line;
 }
 
