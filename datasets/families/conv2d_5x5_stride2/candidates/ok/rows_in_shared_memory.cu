@@ -1,5 +1,5 @@
-// A block makes 32 results of one row for four filters; its five rows of input lie in shared memory, even and odd
-// columns apart, because lanes read every second one.
+// A block makes 32 results of one row for four filters; its five rows of input lie in shared memory, even and
+// odd columns apart, because lanes read every second one.
 // plan: let Y = (H - 3) / 2
 // plan: let X = (W - 3) / 2
 // plan: launch k<<<dim3(cdiv(X, 32), cdiv(K, 4), B * Y), dim3(32, 4)>>>(x, w, out, C, H, W, K, Y, X)

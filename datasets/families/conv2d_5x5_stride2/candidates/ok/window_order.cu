@@ -1,5 +1,5 @@
-// Im2win: for each row of results the five rows of input that its windows read lie column by column, so that a window
-// is 25 numbers in a row and the next one begins 10 further on.
+// Im2win: for each row of results the five rows of input that its windows read lie column by column, so that
+// a window is 25 numbers in a row and the next one begins 10 further on.
 // plan: let Y = (H - 3) / 2
 // plan: let X = (W - 3) / 2
 // plan: temp t float32[B, Y, C, 5 * W]

@@ -1,4 +1,5 @@
-// Levels one after the other for all points, so that the table of one level stays in the cache; then the layers.
+// Levels one after the other for all points, so that the table of one level stays in the cache; then the
+// layers.
 // plan: temp e float32[2 * L, N]
 // plan: temp h float32[H, N]
 // plan: launch encode<<<dim3(cdiv(N, 128), L), 128>>>(p, table, r, e, N, T)

@@ -1,5 +1,5 @@
-// Eight blocks of a cluster share one histogram: each holds an eighth of the bins, and adds to the others' through
-// distributed shared memory. For sm_90 and newer.
+// Eight blocks of a cluster share one histogram: each holds an eighth of the bins, and adds to the others'
+// through distributed shared memory. For sm_90 and newer.
 // plan: let part = cdiv(V, 8)
 // plan: copy out <- c
 // plan: if part * 4 <= SMEM_MAX

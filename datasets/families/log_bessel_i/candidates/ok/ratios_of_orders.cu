@@ -23,7 +23,8 @@ __device__ double debye(double v, double x) {
   double e = r - v * log((v + r) / x);
   return e - 0.5 * log(6.283185307179586 * r) + log(sum);
 }
-// I_(k-1) / I_k = 2 k / x + I_(k+1) / I_k, from far above down to the order; Debye's expansion at 16 orders above.
+// I_(k-1) / I_k = 2 k / x + I_(k+1) / I_k, from far above down to the order; Debye's expansion at 16 orders
+// above.
 __device__ double small(double v, double x) {
   double next = 0, ratio = 1;
   for (int k = 60; k > 0; k--) {

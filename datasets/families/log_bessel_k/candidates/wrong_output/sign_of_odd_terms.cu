@@ -23,8 +23,8 @@ __device__ double debye(double v, double x) {
   double e = r - v * log((v + r) / x);
   return 0.5 * log(1.5707963267948966 / r) - e + log(sum);
 }
-// K_v(x) is the integral of exp(-x cosh t) cosh(v t): the trapezoidal rule, until what is left is nothing. Its
-// largest exponent is taken out first.
+// K_v(x) is the integral of exp(-x cosh t) cosh(v t): the trapezoidal rule, until what is left is nothing.
+// Its largest exponent is taken out first.
 __device__ double small(double v, double x) {
   double r = sqrt(v * v + x * x), top = log((v + r) / x), e = r - v * top, sum = 0.5 * exp(e - x);
   for (int j = 1;; j++) {

@@ -1,5 +1,5 @@
-// Tiles of 32 by 32 with their scales worked in; each number is looked up in a table of 256 in shared memory once for
-// the 32 results that it goes into. A thread has four rows.
+// Tiles of 32 by 32 with their scales worked in; each number is looked up in a table of 256 in shared memory
+// once for the 32 results that it goes into. A thread has four rows.
 // plan: launch k<<<dim3(cdiv(N, 32), cdiv(M, 32)), dim3(32, 8)>>>(a, sa, b, sb, alpha, out, M, N, G)
 // Three bits of fraction, four of exponent with a bias of 7; no infinities, and NaN has all bits.
 __device__ float value(unsigned q) {

@@ -1,6 +1,6 @@
-// Tensor cores, for sm_80 and newer: e4m3 is exact in float16, so a group of 32 is two products of 16, summed in
-// float32; its scales come after. (FP8 tensor cores keep fewer bits of such sums than the bound of this task allows.)
-// A warp has 16 rows by 8 columns.
+// Tensor cores, for sm_80 and newer: e4m3 is exact in float16, so a group of 32 is two products of 16, summed
+// in float32; its scales come after. (FP8 tensor cores keep fewer bits of such sums than the bound of this
+// task allows.) A warp has 16 rows by 8 columns.
 // plan: launch k<<<dim3(cdiv(N, 8), cdiv(M, 16)), 32>>>(a, sa, b, sb, alpha, out, M, N, G)
 #include <cuda_fp16.h>
 __device__ unsigned pair(const unsigned char* q, bool valid) {  // two numbers of e4m3 as two of float16

@@ -1,5 +1,5 @@
-// Twice the numbers of FP4 are integers of -12 to 12: the groups are summed exactly by dot products of four bytes, and
-// scaled after. First all codes become bytes; then a thread has four rows of one column.
+// Twice the numbers of FP4 are integers of -12 to 12: the groups are summed exactly by dot products of four
+// bytes, and scaled after. First all codes become bytes; then a thread has four rows of one column.
 // plan: temp p int8[M, 16 * G]
 // plan: temp q int8[N, 16 * G]
 // plan: launch bytes<<<cdiv(M * 2 * G, 128), 128>>>(a, p, M * 2 * G)

@@ -1,6 +1,6 @@
-// Blackwell's product of FP4 numbers with scales, where the compiler's target has it (sm_120a); a warp has 16 rows by 8
-// columns and takes 64 numbers of K at a time. Elsewhere, and for what is left of K, numbers are decoded one by one.
-// Compiled for sm_120a; never run there.
+// Blackwell's product of FP4 numbers with scales, where the compiler's target has it (sm_120a); a warp has 16
+// rows by 8 columns and takes 64 numbers of K at a time. Elsewhere, and for what is left of K, numbers are
+// decoded one by one. Compiled for sm_120a; never run there.
 // plan: launch k<<<dim3(cdiv(N, 8), cdiv(M, 16)), 32>>>(a, sa, b, sb, alpha, out, M, N, G)
 __device__ float value(unsigned q) {  // of the low four bits
   unsigned m = q & 7;

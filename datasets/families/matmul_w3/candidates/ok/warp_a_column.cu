@@ -1,5 +1,5 @@
-// A warp has one row of weights and decodes each group once for eight rows of x: its lanes take groups in turn,
-// three loads of 32 bits a group.
+// A warp has one row of weights and decodes each group once for eight rows of x: its lanes take groups in
+// turn, three loads of 32 bits a group.
 // plan: launch k<<<dim3(N, cdiv(M, 8)), 32>>>(x, w, s, out, M, N, G)
 extern "C" __global__ void k(const float* x, const unsigned* w, const float* s, float* out, int M, int N, int G) {
   int n = blockIdx.x, first = blockIdx.y * 8, rows = min(8, M - first), lane = threadIdx.x;

@@ -1,5 +1,5 @@
-// A thread keeps the five words of a group in registers and takes each code by one funnel shift whose place the
-// compiler knows, for up to four rows of x; eight threads share the groups of a row of weights.
+// A thread keeps the five words of a group in registers and takes each code by one funnel shift whose place
+// the compiler knows, for up to four rows of x; eight threads share the groups of a row of weights.
 // plan: launch k<<<dim3(cdiv(N, 16), cdiv(M, 4)), dim3(8, 16)>>>(x, w, s, out, M, N, G)
 extern "C" __global__ void k(const float* x, const unsigned* w, const float* s, float* out, int M, int N, int G) {
   __shared__ float part[16][4][8];

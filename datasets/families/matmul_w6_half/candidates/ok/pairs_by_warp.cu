@@ -1,5 +1,5 @@
-// A warp has one row of weights: eight lanes a group, each with three bytes and two pairs of float16, for eight
-// rows of x.
+// A warp has one row of weights: eight lanes a group, each with three bytes and two pairs of float16, for
+// eight rows of x.
 // plan: launch k<<<dim3(N, cdiv(M, 8)), 32>>>(x, w, s, out, M, N, G)
 #include <cuda_fp16.h>
 extern "C" __global__ void k(const half2* x, const unsigned char* w, const half* s, half* out, int M, int N, int G) {

@@ -1,5 +1,5 @@
-// A warp has a pair, a lane a row: lane r works one column behind lane r - 1 and gets its scores by a shuffle. The
-// last row of 32 lies in memory for the next 32.
+// A warp has a pair, a lane a row: lane r works one column behind lane r - 1 and gets its scores by a
+// shuffle. The last row of 32 lies in memory for the next 32.
 // plan: temp h int32[B, M]
 // plan: temp f int32[B, M]
 // plan: launch k<<<B, 32>>>(a, b, h, f, out, match, mismatch, open, extend, L, M)

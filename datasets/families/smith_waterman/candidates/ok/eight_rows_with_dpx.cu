@@ -1,5 +1,5 @@
-// A thread has a pair and takes eight rows at a time through all columns, their scores in registers: an eighth of
-// the traffic. From sm_90 on a maximum of three and a sum in a maximum are one instruction each.
+// A thread has a pair and takes eight rows at a time through all columns, their scores in registers: an
+// eighth of the traffic. From sm_90 on a maximum of three and a sum in a maximum are one instruction each.
 // plan: temp h int32[M, B]
 // plan: temp f int32[M, B]
 // plan: launch k<<<cdiv(B, 64), 64>>>(a, b, h, f, out, match, mismatch, open, extend, B, L, M)

@@ -1,5 +1,5 @@
-// A warp has a row. Rows outside of the box are copied in words where rows are whole words; the others in three
-// pieces: before the box, in it, behind it.
+// A warp has a row. Rows outside of the box are copied in words where rows are whole words; the others in
+// three pieces: before the box, in it, behind it.
 // plan: launch k<<<cdiv(L * M, 4), dim3(32, 4)>>>(b, p, out, L, M, N, Z, Y, X)
 __device__ void copy(const unsigned char* from, unsigned char* to, int n) {
   for (int c = threadIdx.x; c < n; c += 32) to[c] = from[c];
