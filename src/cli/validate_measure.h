@@ -20,7 +20,8 @@ struct MeasuredCandidate {
   Measurement measurement;     // for one that does not compile: its verdict and the compiler's log as detail
   bool at_gpu_shapes = false;  // timed at others than those of a CPU
   // wrong_hidden: wrong_output, and only at a hidden shape. Which shapes are hidden ones is said of a CPU:
-  // at_gpu_shapes it may be wrong at any.
+  // at_gpu_shapes it may be wrong at any. unsupported: the twin lacks what it needs; a GPU may have it, and
+  // there it may be ok.
   bool as_expected() const;
 };
 

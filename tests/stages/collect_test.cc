@@ -59,6 +59,16 @@ TEST(Collect, CompilesAndMeasuresEveryDistinctCandidate) {
   EXPECT_DOUBLE_EQ(summary["groups"]["train"]["best"].get<double>(), 2.0);
 }
 
+// A program that the twin cannot run lies in `unsupported`, and is right where a GPU can.
+TEST(Collect, WhatSomeDevicesSupportMayBeRight) {
+  StageInputs inputs = make_inputs("collect", "collect", workflow::CollectSettings{});
+  World world;
+  world.collected = [](const std::string& task) {
+    return collected(task, {{"ok 0.50 x", "unsupported"}, {"wrong y", "unsupported"}});
+  };
+  EXPECT_EQ(world.drive(inputs)["summary"]["unexpected_verdicts"], 4);  // the wrong one of each task
+}
+
 TEST(Collect, ProgramsOfGroupSftOnlyAreNeitherCompiledNorMeasured) {
   StageInputs inputs = make_inputs("collect", "collect", workflow::CollectSettings{{.variants = 2}, {}});
   inputs.spec.dataset = {.folder = "/data", .train = {"a"}, .sft_only = {"b", "c"}};

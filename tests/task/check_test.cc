@@ -27,7 +27,7 @@ class CheckDataset : public testing::Test {
     write_file_atomic(root_ / "t/task.yaml", R"yaml(schema: warpsmith.task/1
 title: Double
 level: 1
-split: extra
+split: train
 ops: [scale]
 dims: [N]
 inputs:
@@ -111,6 +111,15 @@ TEST_F(CheckDataset, TooFewOfAKind) {
   EXPECT_EQ(check(),
             "t/candidates/ok: 5 candidates where at least 6 are needed\n"
             "t/candidates/wrong_hidden: 0 candidates where at least 1 is needed\n");
+}
+
+TEST_F(CheckDataset, TwoRightOnesAreEnoughOfAnExtraTask) {
+  std::string text = read_file(root_ / "t/task.yaml");
+  write_file_atomic(root_ / "t/task.yaml", text.replace(text.find("split: train"), 12, "split: extra"));
+  for (const char* name : {"c2", "c3", "c4", "c5"}) remove(std::string("candidates/ok/") + name + ".cu");
+  EXPECT_EQ(check(), "");
+  remove("candidates/ok/c1.cu");
+  EXPECT_EQ(check(), "t/candidates/ok: 1 candidates where at least 2 are needed\n");
 }
 
 TEST_F(CheckDataset, SameFormUnderOtherNames) {

@@ -14,7 +14,11 @@ namespace {
 
 std::vector<task::Task> all_tasks() {
   Diagnostics diagnostics;
-  return task::load_tasks(fs::path(WARPSMITH_SOURCE_DIR) / "datasets", diagnostics);
+  std::vector<task::Task> tasks;
+  for (const char* folder : {"datasets", "datasets/families"})
+    for (task::Task& task : task::load_tasks(fs::path(WARPSMITH_SOURCE_DIR) / folder, diagnostics))
+      tasks.push_back(std::move(task));
+  return tasks;
 }
 
 const std::vector<GpuTarget> kTargets = {{8, 0, 0}, {8, 6, 0}, {8, 9, 0}, {9, 0, 0}, {9, 0, 'a'}};
@@ -34,9 +38,14 @@ TEST_P(GpuDatasets, CompileForEveryArchitecture) {
     const auto results =
         compile_for_gpus(make_plan_candidate(task.id, file.source, {}), task, kTargets, options);
     const Verdict wanted = file.expected == "compile_error" ? Verdict::kCompileError : Verdict::kOk;
-    for (std::size_t i = 0; i < kTargets.size(); ++i)
+    for (std::size_t i = 0; i < kTargets.size(); ++i) {
+      // What the twin cannot run may be nothing for an older architecture either.
+      if (file.expected == "unsupported" && kTargets[i].major < 9 &&
+          results[i].verdict == Verdict::kUnsupported)
+        continue;
       EXPECT_EQ(results[i].verdict, wanted) << file.path.string() << " for " << to_string(kTargets[i]) << "\n"
                                             << results[i].log;
+    }
     ++candidates;
     seconds += results.back().seconds;
   }

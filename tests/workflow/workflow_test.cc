@@ -361,7 +361,7 @@ TEST(ShippedWorkflows, AreGood) {
   for (const char* file :
        {"workflows/quickstart.yaml", "workflows/cuda_l1.yaml", "workflows/portability.yaml",
         "workflows/cuda_l1_release.yaml", "workflows/pretrained.yaml", "workflows/composition.yaml",
-        "tests/workflows/tiny.yaml"}) {
+        "workflows/families.yaml", "tests/workflows/tiny.yaml"}) {
     LoadOptions options;
     options.kernelbench = [](const fs::path&, const std::vector<int>&) { return kSource / "datasets"; };
     options.synthesize = [](const SynthesizeSettings&, const fs::path& people) { return people; };
