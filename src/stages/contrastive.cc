@@ -55,6 +55,7 @@ class ContrastiveStage final : public Stage {
       : inputs_(std::move(inputs)),
         settings_(std::get<workflow::ContrastiveSettings>(inputs_.spec.settings)),
         kind_(method::parse_reward_kind(settings_.reward)),
+        advantage_(method::parse_advantage_kind(settings_.advantage)),
         form_(form_of(inputs_.spec.prompt)),
         tasks_(inputs_.spec.dataset, inputs_.tasks),
         known_(known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)),
@@ -98,7 +99,7 @@ class ContrastiveStage final : public Stage {
             method::outcome_of(k.measurement) != method::Outcome::kValid)
           continue;
         programs.push_back({k.candidate.id, k.candidate.source(), k.measurement.speedup_rounded});
-        rewards.push_back(method::reward_of(k.measurement.speedup_rounded, kind_));
+        if (is_smoothed()) rewards.push_back(raw_reward(k.measurement));
       }
       database_.seed(task, std::move(programs));
       smoother_.add(task, 0, rewards);
@@ -143,21 +144,40 @@ class ContrastiveStage final : public Stage {
   method::Outcome outcome(const Sample& s) const {
     return method::outcome_of(verifier_.at(s.candidate).measurement);
   }
-  double raw_reward(const Sample& s) const {
-    return method::reward_of(verifier_.at(s.candidate).measurement.speedup_rounded, kind_);
+  // Milestones are steps of a fixed height, which smoothing would take from them.
+  bool is_smoothed() const { return kind_ != method::RewardKind::kMilestones; }
+  double raw_reward(const Measurement& m) const { return method::reward_of(m.speedup_rounded, kind_); }
+
+  double milestone(const Sample& s) const {
+    const Measurement& m = verifier_.at(s.candidate).measurement;
+    return method::milestone_of(method::over_eager(m), verifier_.best_baseline(s.task));
   }
 
-  // Smoothed rewards of the round's samples.
+  // Of what counts, before its length does.
+  double reward(const Sample& s) const {
+    const bool failed = outcome(s) == method::Outcome::kFailure;
+    if (!is_smoothed()) return failed ? method::kFailedMilestone : milestone(s);
+    return failed ? smoother_.failure(s.task, settings_.failure_margin)
+                  : smoother_.smooth(s.task, raw_reward(verifier_.at(s.candidate).measurement));
+  }
+
+  // Rewards of the round's samples.
   void give_rewards() {
     std::map<std::string, std::vector<double>> valid;
-    for (const Sample& s : rounds_.samples())
-      if (outcome(s) == method::Outcome::kValid) valid[s.task].push_back(raw_reward(s));
+    if (is_smoothed())
+      for (const Sample& s : rounds_.samples())
+        if (outcome(s) == method::Outcome::kValid)
+          valid[s.task].push_back(raw_reward(verifier_.at(s.candidate).measurement));
     for (const auto& [task, rewards] : valid) smoother_.add(task, rounds_.number(), rewards);
-    for (Sample& s : rounds_.samples()) {
-      if (outcome(s) == method::Outcome::kValid) s.reward = smoother_.smooth(s.task, raw_reward(s));
-      if (outcome(s) == method::Outcome::kFailure)
-        s.reward = smoother_.failure(s.task, settings_.failure_margin);
-    }
+    for (Sample& s : rounds_.samples())
+      if (outcome(s) != method::Outcome::kLeftOut)
+        s.reward = method::less_length(reward(s), settings_.length_penalty, tokens_of(s),
+                                       inputs_.spec.sample.max_tokens);
+  }
+
+  // Not every server counts them for each answer.
+  static std::int64_t tokens_of(const Sample& s) {
+    return s.tokens > 0 ? s.tokens : static_cast<std::int64_t>(s.text.size() / kBytesAToken + 1);
   }
 
   // Advantages within each prompt's samples, which follow one another.
@@ -169,7 +189,7 @@ class ContrastiveStage final : public Stage {
       for (end = begin; end < samples.size() && samples[end].item == samples[begin].item; ++end)
         rewards.push_back(samples[end].reward);
       ++groups_;
-      const auto advantages = method::group_advantages(rewards);
+      const auto advantages = method::advantages_of(rewards, advantage_);
       if (!advantages) {
         ++skipped_;
         continue;
@@ -205,8 +225,7 @@ class ContrastiveStage final : public Stage {
         ++groups;
       }
       group = s.item;
-      // Not every server counts them for each answer.
-      tokens += s.tokens > 0 ? s.tokens : static_cast<std::int64_t>(s.text.size() / kBytesAToken + 1);
+      tokens += tokens_of(s);
       job.examples.push_back(make_grpo_example(s));
     }
     if (job.examples.empty()) return end_round();
@@ -263,6 +282,7 @@ class ContrastiveStage final : public Stage {
   const StageInputs inputs_;
   const workflow::ContrastiveSettings settings_;
   const method::RewardKind kind_;
+  const method::AdvantageKind advantage_;
   const method::PromptForm form_;
   const TaskSet tasks_;
   const std::vector<Known> known_;

@@ -168,6 +168,12 @@ S read_settings(const Table<S>& table, MapReader& map, Diagnostics& mistakes) {
 ContrastiveSettings read_contrastive(MapReader& map, Draft& draft, Diagnostics& mistakes,
                                      Diagnostics& notes) {
   auto settings = read_settings(contrastive_keys(), map, mistakes);
+  if (settings.reward == "milestones")
+    for (const char* key : {"smoothing_clip", "smoothing_window", "failure_margin"})
+      if (map.has(key))
+        map.mistake(key,
+                    fmt::format("`{}` is of smoothed rewards, and `reward: milestones` has fixed ones", key),
+                    "leave it out");
   if (settings.hacks.empty()) return settings;
   draft.hacks = map.node().find("hacks")->place();
   if (!map.has("quote_hacks"))

@@ -338,7 +338,8 @@ const Table<SynthesizeSettings>& synthesize_keys() {
        &S::heldout},
       {{"longest", Form::kInteger, "Operators of a trained chain, at most.", 1, 12}, &S::longest},
       {{"program_bytes", Form::kInteger,
-        "Longest program that is learned from, for small models; tasks that have only longer ones are dropped. "
+        "Longest program that is learned from, for small models; tasks that have only longer ones are "
+        "dropped. "
         "0: all programs.",
         0, 1e6},
        &S::program_bytes},
@@ -442,9 +443,27 @@ const Table<ContrastiveSettings>& contrastive_keys() {
        &S::smoothing_window},
       {.rule = {.name = "reward",
                 .form = Form::kWord,
-                .meaning = "log: logarithm of the speedup. raw: the speedup, as in the paper.",
-                .words = {"log", "raw"}},
+                .meaning =
+                    "log: logarithm of the speedup. raw: the speedup, as in the paper. milestones: -1, 1, "
+                    "2 or 3, below.",
+                .words = {"log", "raw", "milestones"}},
        .member = &S::reward},
+      {.rule = {.name = "advantage",
+                .form = Form::kWord,
+                .meaning =
+                    "group: reward less the group's mean, over its deviation. leave_one_out: reward less "
+                    "the mean of the others.",
+                .words = {"group", "leave_one_out"},
+                .young = true},
+       .member = &S::advantage},
+      {.rule = {.name = "length_penalty",
+                .form = Form::kNumber,
+                .meaning = "What an answer of `max_tokens` tokens loses of its reward, a shorter one in "
+                           "proportion; 0: nothing.",
+                .low = 0,
+                .high = 10,
+                .young = true},
+       .member = &S::length_penalty},
       {{"failure_margin", Form::kNumber,
         "A failure's reward lies this far below the lowest valid score of its task.", 0, 1e6, true},
        &S::failure_margin},

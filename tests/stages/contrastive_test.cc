@@ -258,6 +258,64 @@ TEST(Contrastive, RawRewardsChangeTheAdvantages) {
   EXPECT_THROW(make_stage(with_model(wrong)), Error);
 }
 
+std::vector<double> rewards_of(const StageOutput& out) {
+  std::vector<double> rewards;
+  for (const Json& sample : out["samples"]) rewards.push_back(sample.value("reward", std::nan("")));
+  return rewards;
+}
+
+TEST(Contrastive, MilestonesAreOverEagerAndTheBestBaselineThatWasMeasured) {
+  ContrastiveSettings settings{.rounds = 1, .prompts = 1, .group = 5};
+  settings.reward = "milestones";
+  World world;
+  world.answer = always({"bad x", "ok 1.04 r", "ok 1.60 s", "ok 3.00 t", "unstable u"});
+  std::vector<double> rewards = rewards_of(world.drive(with_model(settings)));
+  EXPECT_TRUE(std::isnan(rewards.back()));
+  rewards.pop_back();
+  EXPECT_EQ(rewards, (std::vector<double>{-1, 1, 3, 3}));  // eager alone
+
+  const auto baseline = [](const char* name, double ratio, const char* state = "covered") -> Json {
+    Json timing = {{"task", "a"}, {"baseline", name}, {"state", state}};
+    if (ratio > 0)
+      timing.update({{"ratio", ratio},
+                     {"interval", {ratio, ratio}},
+                     {"eager_ns", 1000 * ratio},
+                     {"baseline_ns", 1000}});
+    return {{"extra", true}, {"baseline", timing}};
+  };
+  world.extras = {baseline("eager", 4), baseline("torch_compile", 2), baseline("cuda_graph", 1.5),
+                  baseline("cudnn", 0, "not_covered")};
+  rewards = rewards_of(world.drive(with_model(settings)));
+  rewards.pop_back();
+  EXPECT_EQ(rewards, (std::vector<double>{-1, 1, 2, 3}));
+}
+
+TEST(Contrastive, LongerAnswersCost) {
+  ContrastiveSettings settings{.rounds = 1, .prompts = 1, .group = 2};
+  settings.reward = "milestones";
+  settings.length_penalty = 0.4;
+  World world;
+  world.answer = always({"bad x", "ok 1.00 p"});
+  // 100 tokens of 400.
+  const std::vector<double> rewards = rewards_of(world.drive(with_model(settings)));
+  EXPECT_NEAR(rewards.at(0), -1.1, 1e-12);
+  EXPECT_NEAR(rewards.at(1), 0.9, 1e-12);
+}
+
+TEST(Contrastive, AdvantagesMayBeOverTheOthers) {
+  ContrastiveSettings settings{.rounds = 1, .prompts = 1, .group = 3};
+  settings.reward = "milestones";
+  settings.advantage = "leave_one_out";
+  World world;
+  world.answer = always({"bad x", "ok 1.00 p", "ok 3.00 t"});
+  const StageOutput out = world.drive(with_model(settings));
+  EXPECT_EQ(out["samples"][0]["advantage"], -3);
+  EXPECT_EQ(out["samples"][1]["advantage"], 0);
+  EXPECT_EQ(out["samples"][2]["advantage"], 3);
+  settings.advantage = "mean";
+  EXPECT_THROW(make_stage(with_model(settings)), Error);
+}
+
 TEST(Contrastive, TasksTakeTurnsOverRounds) {
   StageInputs inputs = with_model({.rounds = 2, .prompts = 3, .group = 1});
   inputs.spec.dataset.train = {"a", "b"};

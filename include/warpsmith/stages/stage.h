@@ -46,6 +46,7 @@ struct JobResult {
   int round = 0;
   std::string job;
   std::vector<ItemResult> items;  // in the order of the request's items
+  std::vector<Json> extras = {};  // records that are no item's: {"extra": true, "baseline": {…}} of `measure`
 };
 
 // What a stage leaves for those that need it; written to <stage folder>/output.json. Its SHA-256 enters their

@@ -238,9 +238,11 @@ struct ContrastiveSettings {
   double bucket_width = 0.2;  // Δs
   double bucket_tau = 0.5;    // τ
   int islands = 4, island_reset_every = 4;
-  double smoothing_clip = 1.5;  // k
-  int smoothing_window = 100;   // iterations over which μ and σ roll
-  std::string reward = "log";   // log | raw
+  double smoothing_clip = 1.5;      // k
+  int smoothing_window = 100;       // iterations over which μ and σ roll
+  std::string reward = "log";       // log | raw | milestones
+  std::string advantage = "group";  // group | leave_one_out
+  double length_penalty = 0;        // less for an answer of max_tokens
   double failure_margin =
       1.0;  // a failure's smoothed reward lies this far below the task's lowest valid one, and at −k at most
   double clip_ratio = 0.2, kl = 0.01, kl_clamp = 10.0;
