@@ -44,6 +44,25 @@ double less_length(double reward, double penalty, std::int64_t tokens, std::int6
   return reward - penalty * std::min(1.0, static_cast<double>(tokens) / static_cast<double>(max_tokens));
 }
 
+std::vector<Rewards> discounted(const std::vector<Rewards>& samples, double discount) {
+  if (!(discount >= 0 && discount <= 1)) throw Error("a discount of turns lies from 0 to 1", kExitUsage);
+  double sum = 0, n = 0;
+  for (const Rewards& turns : samples)
+    for (const auto& r : turns)
+      if (r) sum += *r, n += 1;
+  const double mean = n > 0 ? sum / n : 0;
+  std::vector<Rewards> out;
+  for (const Rewards& turns : samples) {
+    Rewards& returns = out.emplace_back(turns.size());
+    double later = 0;
+    for (std::size_t i = turns.size(); i-- > 0;) {
+      later = (turns[i] ? *turns[i] - mean : 0) + discount * later;
+      if (turns[i]) returns[i] = later;
+    }
+  }
+  return out;
+}
+
 RewardSmoother::RewardSmoother(SmoothingSettings settings) : settings_(settings) {
   if (settings.window < 1 || !(settings.clip > 0))
     throw Error("smoothing needs a window and a clip above 0", kExitUsage);
@@ -96,7 +115,7 @@ struct Spread {
 };
 
 // Of the rewards that there are; nothing where they cannot be compared.
-std::optional<Spread> spread_of(const std::vector<std::optional<double>>& rewards) {
+std::optional<Spread> spread_of(const Rewards& rewards) {
   double sum = 0, n = 0;
   for (const auto& r : rewards)
     if (r) sum += *r, n += 1;
@@ -112,7 +131,7 @@ std::optional<Spread> spread_of(const std::vector<std::optional<double>>& reward
 
 }  // namespace
 
-std::optional<Advantages> group_advantages(const std::vector<std::optional<double>>& rewards) {
+std::optional<Advantages> group_advantages(const Rewards& rewards) {
   const auto spread = spread_of(rewards);
   if (!spread) return std::nullopt;
   Advantages out;
@@ -121,7 +140,7 @@ std::optional<Advantages> group_advantages(const std::vector<std::optional<doubl
   return out;
 }
 
-std::optional<Advantages> leave_one_out_advantages(const std::vector<std::optional<double>>& rewards) {
+std::optional<Advantages> leave_one_out_advantages(const Rewards& rewards) {
   const auto spread = spread_of(rewards);
   if (!spread) return std::nullopt;
   Advantages out;
@@ -136,8 +155,7 @@ AdvantageKind parse_advantage_kind(std::string_view name) {
   throw Error("unknown advantage `" + std::string(name) + "` (group or leave_one_out)", kExitUsage);
 }
 
-std::optional<Advantages> advantages_of(const std::vector<std::optional<double>>& rewards,
-                                        AdvantageKind kind) {
+std::optional<Advantages> advantages_of(const Rewards& rewards, AdvantageKind kind) {
   return kind == AdvantageKind::kGroup ? group_advantages(rewards) : leave_one_out_advantages(rewards);
 }
 

@@ -63,8 +63,12 @@ class ContrastiveStage final : public Stage {
         database_(exemplar_settings(settings_)),
         smoother_({settings_.smoothing_clip, settings_.smoothing_window}),
         reference_(first_checkpoint(inputs_)),
-        rounds_(inputs_, tasks_, verifier_, settings_.rounds, reference_) {
-    if (settings_.rounds < 1 || settings_.prompts < 1 || settings_.group < 1 || tasks_.train().empty())
+        rounds_(
+            inputs_, tasks_, verifier_,
+            {settings_.rounds, settings_.turns, [this](const std::string& task) { return quotes_for(task); }},
+            reference_) {
+    if (settings_.rounds < 1 || settings_.prompts < 1 || settings_.group < 1 || settings_.turns < 1 ||
+        tasks_.train().empty())
       throw Error(
           fmt::format("stage {}: needs at least one round, prompt, sample and train task", inputs_.spec.name),
           kExitUsage);
@@ -114,7 +118,6 @@ class ContrastiveStage final : public Stage {
 
   StageStep next_round() {
     const int round = rounds_.next();
-    const std::size_t room = room_for_prompt(inputs_.spec);
     std::vector<Prompt> prompts;
     std::map<std::string, int> prompts_of;
     for (int i = 0; i < settings_.prompts; ++i) {
@@ -127,18 +130,18 @@ class ContrastiveStage final : public Stage {
           database_.draw(task, inputs_.spec.prompt.exemplars, key(round, "exemplars", prompt.id));
       std::vector<method::Exemplar> exemplars;
       for (const method::Program& p : draw.exemplars) exemplars.push_back({p.source, p.score});
-      set_texts(
-          method::contrastive_prompts(tasks_.at(task), std::move(exemplars), form_, {quotes_for(task), room}),
-          &prompt);
+      set_texts(method::contrastive_prompts(tasks_.at(task), std::move(exemplars), form_, quotes_for(task)),
+                &prompt);
       prompt.island = draw.island;
       prompts.push_back(std::move(prompt));
     }
     return rounds_.begin(std::move(prompts));
   }
 
-  std::vector<method::HackQuote> quotes_for(const std::string& task) const {
+  method::HackQuotes quotes_for(const std::string& task) const {
     if (!hacks_) return {};
-    return method::choose_hacks(hacks_->cases(), task, settings_.quote_hacks);
+    return {method::choose_hacks(hacks_->cases(), task, settings_.quote_hacks),
+            room_for_prompt(inputs_.spec)};
   }
 
   method::Outcome outcome(const Sample& s) const {
@@ -180,16 +183,30 @@ class ContrastiveStage final : public Stage {
     return s.tokens > 0 ? s.tokens : static_cast<std::int64_t>(s.text.size() / kBytesAToken + 1);
   }
 
-  // Advantages within each prompt's samples, which follow one another.
+  // What the samples [begin, end) of a prompt are compared by. The turns of one sample follow one another.
+  method::Rewards returns_of(std::size_t begin, std::size_t end) {
+    std::vector<Sample>& samples = rounds_.samples();
+    std::vector<method::Rewards> turns;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (i == begin || samples[i].number != samples[i - 1].number) turns.emplace_back();
+      turns.back().push_back(samples[i].reward);
+    }
+    if (settings_.turns > 1) turns = method::discounted(turns, settings_.turn_discount);
+    method::Rewards all;
+    for (const method::Rewards& one : turns) all.insert(all.end(), one.begin(), one.end());
+    if (settings_.turns > 1)
+      for (std::size_t i = begin; i < end; ++i) samples[i].discounted = all[i - begin];
+    return all;
+  }
+
+  // Advantages within each prompt's samples, all their turns, which follow one another.
   void compare_groups() {
     groups_ = skipped_ = 0;
     std::vector<Sample>& samples = rounds_.samples();
     for (std::size_t begin = 0, end = 0; begin < samples.size(); begin = end) {
-      std::vector<std::optional<double>> rewards;
-      for (end = begin; end < samples.size() && samples[end].item == samples[begin].item; ++end)
-        rewards.push_back(samples[end].reward);
+      while (end < samples.size() && samples[end].item == samples[begin].item) ++end;
       ++groups_;
-      const auto advantages = method::advantages_of(rewards, advantage_);
+      const auto advantages = method::advantages_of(returns_of(begin, end), advantage_);
       if (!advantages) {
         ++skipped_;
         continue;
@@ -220,10 +237,8 @@ class ContrastiveStage final : public Stage {
     std::string group;
     for (const Sample& s : rounds_.samples()) {
       if (!s.advantage) continue;
-      if (s.item != group) {
-        tokens += s.prompt_tokens;  // computed once for its group
-        ++groups;
-      }
+      if (s.item != group || s.turn > 1) tokens += s.prompt_tokens;  // the first turn's: once for its group
+      groups += s.item != group;
       group = s.item;
       tokens += tokens_of(s);
       job.examples.push_back(make_grpo_example(s));
@@ -242,13 +257,8 @@ class ContrastiveStage final : public Stage {
   }
 
   static Json make_grpo_example(const Sample& s) {
-    Json example = {{"id", fmt::format("{}/{}", s.item, s.number)},
-                    {"prompt", s.prompt},
-                    {"completion", s.text},
-                    {"weight", 1.0},
-                    {"group", s.item},
-                    {"advantage", *s.advantage},
-                    {"finished", s.finished}};
+    Json example = {{"id", s.id()},    {"prompt", s.prompt},        {"completion", s.text},  {"weight", 1.0},
+                    {"group", s.item}, {"advantage", *s.advantage}, {"finished", s.finished}};
     if (!s.tokens_blob.is_null())  // else a server has sampled it
       example.update({{"folder", s.folder}, {"tokens", s.tokens_blob}, {"logprobs", s.logprobs_blob}});
     return example;

@@ -149,7 +149,7 @@ std::optional<JobRequest> Verifier::on_job(const JobResult& result) {
       settle({candidate,
               empty_measurement(candidate, Verdict::kNotMeasured, "lost with its shard: " + result.job), "",
               "", ""});
-    } else if (result.job == "measure") {
+    } else if (kind_of_job(result.job) == "measure") {
       Measurement m = measurement_from_json(item.record);
       m.candidate = candidate.id;
       m.task = candidate.task;

@@ -174,6 +174,10 @@ ContrastiveSettings read_contrastive(MapReader& map, Draft& draft, Diagnostics& 
         map.mistake(key,
                     fmt::format("`{}` is of smoothed rewards, and `reward: milestones` has fixed ones", key),
                     "leave it out");
+  if (const Node* turns = map.node().find("turns");
+      map.has("turn_discount") && (turns == nullptr || (turns->is_scalar() && turns->text() == "1")))
+    map.mistake("turn_discount", "`turn_discount` is of rewards of later turns, and `turns` is 1",
+                "turns: 4; or leave it out");
   if (settings.hacks.empty()) return settings;
   draft.hacks = map.node().find("hacks")->place();
   if (!map.has("quote_hacks"))

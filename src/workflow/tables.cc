@@ -1,9 +1,20 @@
 #include "tables.h"
 
+#include "warpsmith/records/job.h"
+
 namespace warpsmith::workflow {
 
 namespace {
 constexpr double kManySteps = 100'000'000;
+
+KeyRule turns_rule() {
+  return {.name = "turns",
+          .form = Form::kInteger,
+          .meaning = "Answers in a row: each is asked again, with what became of the one before. 1: none is.",
+          .low = 1,
+          .high = kMostTurns,
+          .young = true};
+}
 
 // Both types' keys: what weights are computed in.
 KeyRule type_rule(const char* meaning) {
@@ -400,6 +411,7 @@ const Table<SelfSupervisedSettings>& self_supervised_keys() {
        &S::fastest},
       {{"replay", Form::kShare, "Share of each batch that is taken from stage 1's examples.", 0, 1},
        &S::replay},
+      {turns_rule(), &S::turns},
   };
   return table;
 }
@@ -412,6 +424,16 @@ const Table<ContrastiveSettings>& contrastive_keys() {
        &S::rounds},
       {{"prompts", Form::kInteger, "Prompts a round.", 1, 100000}, &S::prompts},
       {{"group", Form::kInteger, "Samples for each prompt (G).", 2, 1024}, &S::group},
+      {turns_rule(), &S::turns},
+      {.rule = {.name = "turn_discount",
+                .form = Form::kNumber,
+                .meaning =
+                    "With `turns`: what a turn gets of the reward of the next one, and its square of the one "
+                    "behind that (γ); published: 0.4.",
+                .low = 0,
+                .high = 1,
+                .young = true},
+       .member = &S::turn_discount},
       {.rule = {.name = "exemplars",
                 .form = Form::kWord,
                 .meaning = "How the earlier candidates in a prompt are chosen.",

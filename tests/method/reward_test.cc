@@ -67,6 +67,35 @@ TEST(Milestones, AScoreOverAnotherBaselineIsMadeOneOverEager) {
   EXPECT_DOUBLE_EQ(over_eager(m), 1.8);
 }
 
+TEST(Discounted, ATurnHasPartOfThoseBehindIt) {
+  const auto one = discounted({{2.0, -2.0, 3.0}, {-3.0}}, 0.5);  // of mean 0
+  ASSERT_EQ(one.size(), 2u);
+  EXPECT_DOUBLE_EQ(one[0][0].value(), 2.0 - 1.0 + 0.75);
+  EXPECT_DOUBLE_EQ(one[0][1].value(), -2.0 + 1.5);
+  EXPECT_DOUBLE_EQ(one[0][2].value(), 3);
+  EXPECT_DOUBLE_EQ(one[1][0].value(), -3);
+  const auto gap = discounted({{1.0, std::nullopt, 4.0}, {-5.0}}, 0.5);
+  EXPECT_DOUBLE_EQ(gap[0][0].value(), 2) << "the third turn stays two turns away";
+  EXPECT_FALSE(gap[0][1].has_value());
+  EXPECT_TRUE(discounted({}, 0.4).empty());
+  EXPECT_EQ(discounted({{1.0, -1.0}}, 0), (std::vector<Rewards>{{1.0, -1.0}}));
+  EXPECT_EQ(discounted({{1.0, -1.0}}, 1), (std::vector<Rewards>{{0.0, -1.0}}));
+  EXPECT_THROW(discounted({{1.0}}, 1.1), Error);
+  EXPECT_THROW(discounted({{1.0}}, -0.1), Error);
+  EXPECT_THROW(discounted({{1.0}}, NAN), Error);
+}
+
+TEST(Discounted, EqualRewardsSayNothingOfEarlyAndLateTurns) {
+  for (const double reward : {-2.5, 3.0})
+    for (const Rewards& turns : discounted({{reward, reward, reward}, {reward, reward}}, 0.4))
+      for (const auto& r : turns) EXPECT_DOUBLE_EQ(r.value(), 0);
+  // A level that is added to all rewards changes nothing.
+  const auto low = discounted({{-3.0, -1.0}, {-2.0, -3.0}}, 0.4);
+  const auto high = discounted({{1.0, 3.0}, {2.0, 1.0}}, 0.4);
+  for (std::size_t i = 0; i < 2; ++i)
+    for (std::size_t t = 0; t < 2; ++t) EXPECT_NEAR(low[i][t].value(), high[i][t].value(), 1e-12);
+}
+
 TEST(LengthPenalty, IsTheShareOfTheLongestAnswer) {
   EXPECT_DOUBLE_EQ(less_length(1.5, 0, 100, 400), 1.5);
   EXPECT_DOUBLE_EQ(less_length(1.5, 0.2, 100, 400), 1.45);

@@ -44,6 +44,14 @@ double over_eager(const Measurement& measurement);
 // where the penalty is negative or no number, or there is no longest answer.
 double less_length(double reward, double penalty, std::int64_t tokens, std::int64_t max_tokens);
 
+using Rewards = std::vector<std::optional<double>>;  // nothing: it has none, and teaches nothing
+
+// What a turn is worth with those behind it, r_t + γ r_{t+1} + γ² r_{t+2} + … (Kevin, arXiv 2507.11948), r
+// the rewards less their mean over all turns of the group: our failures are below 0, and sums of fewer terms
+// would be better for that alone. `samples`: of one group, each with its turns in order. A turn without a
+// reward adds nothing to earlier ones. Throws Error unless γ is from 0 to 1.
+std::vector<Rewards> discounted(const std::vector<Rewards>& samples, double discount);
+
 struct SmoothingSettings {
   double clip = 1.5;  // k
   int window = 100;   // iterations over which μ and σ roll
@@ -78,15 +86,14 @@ class RewardSmoother {
 // sample is left out; the same positions have no advantage. Nothing at all where the group is to be skipped:
 // fewer than two rewards, or all equal (within 1e-9).
 using Advantages = std::vector<std::optional<double>>;
-std::optional<Advantages> group_advantages(const std::vector<std::optional<double>>& rewards);
+std::optional<Advantages> group_advantages(const Rewards& rewards);
 
 // Dr. Kernel: r' less the mean of the others' rewards, not divided by a deviation. Nothing where
 // group_advantages() is nothing.
-std::optional<Advantages> leave_one_out_advantages(const std::vector<std::optional<double>>& rewards);
+std::optional<Advantages> leave_one_out_advantages(const Rewards& rewards);
 
 enum class AdvantageKind { kGroup, kLeaveOneOut };
 AdvantageKind parse_advantage_kind(std::string_view name);  // "group", "leave_one_out"; throws Error
-std::optional<Advantages> advantages_of(const std::vector<std::optional<double>>& rewards,
-                                        AdvantageKind kind);
+std::optional<Advantages> advantages_of(const Rewards& rewards, AdvantageKind kind);
 
 }  // namespace warpsmith::method

@@ -21,7 +21,8 @@ namespace warpsmith::stages {
 // and `files`.
 struct JobRequest {
   int round = 0;    // looping stages count from 1, the others have round 0
-  std::string job;  // "collect", "generate", "compile", "measure", "train", "export", "command", "service"
+  std::string job;  // "collect", "generate", "compile", "measure", "train", "export", "command", "service";
+                    // of later turns "generate-2", …: job_of_turn()
   std::string program;  // "warpsmith-generate", or the user's program
   std::vector<std::string> arguments;
   // The controller adds "-" and the stage's hash8 to a `checkpoint_prefix`, and sets `stage_folder` where it
@@ -75,15 +76,17 @@ struct JobResult {
 //       "known": true,                   it, or one that differs from a program of others in names and
 //       constants alone, in its source or in its machine code; any other is novel
 //       "cut_off": true,                 the answer ended at max_tokens
-//       "reward", "advantage"}, …],      contrastive: smoothed reward; advantage where its group was not
-//       skipped
+//       "turn": 2, …,                    it was asked again, with the answer of the turn before; item and
+//       sample are those of the first turn
+//       "reward", "discounted",          contrastive: reward; with those of later turns, where there are
+//       several "advantage"}, …],                where its group was not skipped
 //    "checkpoint": "checkpoints/sft-0333e8c0-1200", "checkpoint_digest", "step",    stages that train;
 //    relative to the run folder "checkpoint_of", "evaluated", "candidates_of", "candidates_of_run", measure:
 //    what was evaluated "examples": {…},                    sft: what its examples can be made from again
-//    (stage 2 replays them) "rounds": [{"round", "loss", …figures…}, …],                          looping
-//    stages "records": […],                     command: what the program wrote, but for its candidates
-//    "summary": {"server": {…} of a `policy` (also in each of "rounds"), "teachers": {NAME: {…}} of
-//    collect: tokens, money, refused samples (server_json() in src/stages/samples.h),
+//    (stage 2 replays them) "rounds": [{"round", "loss", …figures…, "turns": [{…figures…}, …] where there are
+//    several}, …],    looping stages "records": […],                     command: what the program wrote, but
+//    for its candidates "summary": {"server": {…} of a `policy` (also in each of "rounds"), "teachers":
+//    {NAME: {…}} of collect: tokens, money, refused samples (server_json() in src/stages/samples.h),
 //    …figures…, "groups": {"train": {…figures…}, …}}}
 // Figures: samples, ok, valid_share, distinct, distinct_share (by source), distinct_forms,
 // distinct_form_share (identifiers and constants renamed), verdicts: {name: count}; best, best_author

@@ -19,7 +19,7 @@
 
 namespace warpsmith::store {
 
-inline constexpr const char* kSchema = "warpsmith.results/15";
+inline constexpr const char* kSchema = "warpsmith.results/16";
 
 struct TaskRow {
   std::string id, title, split, ops, reference, degenerate, stage, hash8;
@@ -67,6 +67,7 @@ struct SampleRow {
   bool known =
       false;  // so, or but for names and constants, of source or code: its speed is not the stage's merit
   bool of_template = false;  // not known, and a template writes the same for a task that was to be solved
+  std::int64_t turn = 1;     // of its round
 };
 
 // What a checking model says of a program whose score jumped: advice.
