@@ -53,10 +53,10 @@ void prefill_records(const fs::path& folder, const JobFile& job, const std::vect
   }
 }
 
-std::vector<stages::ItemResult> read_results(const fs::path& run, const fs::path& job_folder,
-                                             const JobFile& job, const std::vector<std::string>& ids) {
-  std::vector<stages::ItemResult> out;
-  out.reserve(ids.size());
+stages::JobResult read_results(const fs::path& run, const fs::path& job_folder, const JobFile& job,
+                               const std::vector<std::string>& ids) {
+  stages::JobResult out{.round = job.round, .job = job.job, .items = {}};
+  out.items.reserve(ids.size());
   const std::set<std::uint32_t> done =
       keeps_no_records(job) ? read_done_shards(job_folder) : std::set<std::uint32_t>{};
   for (std::size_t s = 0; s < job.shards.size(); ++s) {
@@ -69,8 +69,9 @@ std::vector<stages::ItemResult> read_results(const fs::path& run, const fs::path
         item.record = std::move(record->second);
         item.folder = found.folder.at(ids[i]).lexically_relative(run).string();
       }
-      out.push_back(std::move(item));
+      out.items.push_back(std::move(item));
     }
+    std::move(found.extras.begin(), found.extras.end(), std::back_inserter(out.extras));
   }
   return out;
 }

@@ -184,9 +184,9 @@ void StageDriver::feed(std::uint32_t number) {
   const LiveJob& job = *taken;
   LiveStage& one = live_[job.stage];
   one.open_jobs.erase(number);
-  stages::JobResult result{.round = job.file.round, .job = job.file.job, .items = {}};
+  stages::JobResult result;
   try {
-    result.items = read_results(core_.parts.run, job.folder, job.file, job.ids);
+    result = read_results(core_.parts.run, job.folder, job.file, job.ids);
   } catch (const BadContent& e) {  // they were whole when the shards ended
     fail_stage(job.stage, std::string(e.what()) + begin_anew(one));
     return;

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/method/findings.h"
 
 namespace warpsmith::method {
 
@@ -235,6 +237,53 @@ std::string prompt_with(const task::Task& task, const std::vector<Exemplar>& exe
                            : compact_contrastive(task, exemplars, form, hacks);
 }
 
+// What there is to say of an attempt, a line each.
+std::vector<std::string> findings_of(const Attempt& attempt) {
+  const Measurement& m = attempt.measurement;
+  std::vector<std::string> lines = is_success(m.verdict) ? speed_lines(m) : failure_lines(m);
+  if (attempt.cut_off) lines.emplace_back("the answer was cut off at the longest that is allowed");
+  return lines;
+}
+
+std::string compact_refinement(const task::Task& task, const Attempt& attempt, PromptForm form,
+                               const std::vector<HackQuote>& hacks) {
+  const Measurement& m = attempt.measurement;
+  const bool right = is_correct(m.verdict);
+  std::string text = (right ? "Make it faster.\n" : "Make it right.\n") + compact_reference(task, form) +
+                     (is_success(m.verdict) ? fmt::format("Earlier, {:.2f}x:\n", m.speedup_rounded)
+                                            : fmt::format("Earlier, {}:\n", to_string(m.verdict))) +
+                     end_in_newline(attempt.source);
+  for (const std::string& line : findings_of(attempt)) text += "| " + line + '\n';
+  return text + "Answer: code only.\nRules: same results, no caching.\n" + compact_hacks(hacks) + "Code:\n";
+}
+
+std::string full_refinement(const task::Task& task, const Attempt& attempt, PromptForm form,
+                            const std::vector<HackQuote>& hacks) {
+  const Measurement& m = attempt.measurement;
+  const bool right = is_correct(m.verdict);
+  std::string text =
+      std::string(
+          "You are an expert of CUDA and of GPU performance. You have been asked to make the reference "
+          "below as fast as you can while its function stays exactly the same. Your program ") +
+      (right ? "is right. Make it faster.\n\n" : "was not accepted. Find out why, and mend it.\n\n") +
+      full_reference(task, form) + "## Your program\n\n" +
+      (attempt.source.empty()
+           ? "Your answer held no program.\n\n"
+           : std::string(fence_of(form)) + "\n" + end_in_newline(attempt.source) + "```\n\n") +
+      "## What became of it\n\n" +
+      (is_success(m.verdict)
+           ? fmt::format("Its score is {:.2f}: the reference's time divided by its own.\n\n",
+                         m.speedup_rounded)
+           : fmt::format("Verdict: {}.\n\n", to_string(m.verdict)));
+  const std::vector<std::string> findings = findings_of(attempt);
+  for (const std::string& line : findings) text += "    " + line + '\n';
+  if (!findings.empty()) text += '\n';
+  return text + full_form(task, form) + full_rules(form) + full_hacks(hacks) +
+         fmt::format(
+             "\nSay in short what {}, then answer with the whole program in one fence that opens with {}.\n",
+             right ? "limits it and what you change" : "was wrong", fence_of(form));
+}
+
 bool opens_code(std::string_view mark, PromptForm form) {
   if (form.answer == Tier::kPython) return mark == "```python" || mark == "```py";
   return mark == "```cuda" || mark == "```cu" || mark == "```cpp" || mark == "```c++";
@@ -271,21 +320,22 @@ PromptStyle parse_prompt_style(std::string_view name) {
 
 std::string sft_prompt(const task::Task& task, PromptForm form) { return prompt_with(task, {}, form, {}); }
 
-std::string contrastive_prompt(const task::Task& task, std::vector<Exemplar> exemplars, PromptForm form,
-                               const HackQuotes& quotes) {
-  std::stable_sort(exemplars.begin(), exemplars.end(),
-                   [](const Exemplar& a, const Exemplar& b) { return a.score < b.score; });
+namespace {
+
+// The prompt with as many of the quotes as it has room for. All reasons come before the first code.
+std::string with_quotes(const std::function<std::string(const std::vector<HackQuote>&)>& prompt,
+                        const HackQuotes& quotes) {
   std::vector<HackQuote> hacks;
-  std::string text = prompt_with(task, exemplars, form, hacks);
+  std::string text = prompt(hacks);
   // Takes what has been added to `hacks` into the prompt; false: it has no room.
   const auto take = [&] {
-    std::string longer = prompt_with(task, exemplars, form, hacks);
+    std::string longer = prompt(hacks);
     if (longer.size() > quotes.room) return false;
     text = std::move(longer);
     return true;
   };
   std::vector<const HackQuote*> taken;
-  for (const HackQuote& quote : quotes.list) {  // all reasons come before the first code
+  for (const HackQuote& quote : quotes.list) {
     hacks.push_back({quote.kind, quote.same_task, quote.reason, {}});
     if (take())
       taken.push_back(&quote);
@@ -299,6 +349,16 @@ std::string contrastive_prompt(const task::Task& task, std::vector<Exemplar> exe
   return text;
 }
 
+}  // namespace
+
+std::string contrastive_prompt(const task::Task& task, std::vector<Exemplar> exemplars, PromptForm form,
+                               const HackQuotes& quotes) {
+  std::stable_sort(exemplars.begin(), exemplars.end(),
+                   [](const Exemplar& a, const Exemplar& b) { return a.score < b.score; });
+  return with_quotes(
+      [&](const std::vector<HackQuote>& hacks) { return prompt_with(task, exemplars, form, hacks); }, quotes);
+}
+
 std::vector<std::string> contrastive_prompts(const task::Task& task, std::vector<Exemplar> exemplars,
                                              PromptForm form, const HackQuotes& quotes) {
   std::vector<std::string> prompts = {contrastive_prompt(task, exemplars, form, quotes)};
@@ -310,6 +370,15 @@ std::vector<std::string> contrastive_prompts(const task::Task& task, std::vector
     prompts.push_back(contrastive_prompt(task, exemplars, form, quotes));
   }
   return prompts;
+}
+
+std::vector<std::string> refinement_prompts(const task::Task& task, const Attempt& attempt, PromptForm form,
+                                            const HackQuotes& quotes) {
+  const auto prompt = [&](const std::vector<HackQuote>& hacks) {
+    return form.style == PromptStyle::kFull ? full_refinement(task, attempt, form, hacks)
+                                            : compact_refinement(task, attempt, form, hacks);
+  };
+  return {with_quotes(prompt, quotes), contrastive_prompt(task, {}, form, quotes)};
 }
 
 std::string completion_of(std::string_view source, PromptForm form) {

@@ -20,12 +20,47 @@ Outcome outcome_of(const Measurement& m) {
 RewardKind parse_reward_kind(std::string_view name) {
   if (name == "log") return RewardKind::kLog;
   if (name == "raw") return RewardKind::kRaw;
-  throw Error("unknown reward `" + std::string(name) + "` (log or raw)", kExitUsage);
+  if (name == "milestones") return RewardKind::kMilestones;
+  throw Error("unknown reward `" + std::string(name) + "` (log, raw or milestones)", kExitUsage);
 }
 
 double reward_of(double rounded_score, RewardKind kind) {
   const double score = std::max(rounded_score, 0.01);
   return kind == RewardKind::kLog ? std::log(score) : score;
+}
+
+double milestone_of(double over_eager, std::optional<double> best_ratio) {
+  if (over_eager < kMilestoneFactor) return 1;
+  return over_eager < kMilestoneFactor * best_ratio.value_or(1) ? 2 : 3;
+}
+
+double over_eager(const Measurement& m) {
+  return m.baseline_ratio > 0 ? m.speedup_rounded * m.baseline_ratio : m.speedup_rounded;
+}
+
+double less_length(double reward, double penalty, std::int64_t tokens, std::int64_t max_tokens) {
+  if (!(penalty >= 0) || !std::isfinite(penalty) || max_tokens < 1)
+    throw Error("a penalty for length needs a factor of 0 or more and a longest answer", kExitUsage);
+  return reward - penalty * std::min(1.0, static_cast<double>(tokens) / static_cast<double>(max_tokens));
+}
+
+std::vector<Rewards> discounted(const std::vector<Rewards>& samples, double discount) {
+  if (!(discount >= 0 && discount <= 1)) throw Error("a discount of turns lies from 0 to 1", kExitUsage);
+  double sum = 0, n = 0;
+  for (const Rewards& turns : samples)
+    for (const auto& r : turns)
+      if (r) sum += *r, n += 1;
+  const double mean = n > 0 ? sum / n : 0;
+  std::vector<Rewards> out;
+  for (const Rewards& turns : samples) {
+    Rewards& returns = out.emplace_back(turns.size());
+    double later = 0;
+    for (std::size_t i = turns.size(); i-- > 0;) {
+      later = (turns[i] ? *turns[i] - mean : 0) + discount * later;
+      if (turns[i]) returns[i] = later;
+    }
+  }
+  return out;
 }
 
 RewardSmoother::RewardSmoother(SmoothingSettings settings) : settings_(settings) {
@@ -73,7 +108,14 @@ double RewardSmoother::failure(const std::string& task, double margin) const {
   return std::min(-settings_.clip, smooth(task, lowest) - margin);
 }
 
-std::optional<Advantages> group_advantages(const std::vector<std::optional<double>>& rewards) {
+namespace {
+
+struct Spread {
+  double mean = 0, deviation = 0, n = 0;
+};
+
+// Of the rewards that there are; nothing where they cannot be compared.
+std::optional<Spread> spread_of(const Rewards& rewards) {
   double sum = 0, n = 0;
   for (const auto& r : rewards)
     if (r) sum += *r, n += 1;
@@ -84,9 +126,37 @@ std::optional<Advantages> group_advantages(const std::vector<std::optional<doubl
     if (r) squares += (*r - mean) * (*r - mean);
   const double deviation = std::sqrt(squares / n);
   if (deviation < 1e-9) return std::nullopt;
+  return Spread{mean, deviation, n};
+}
+
+}  // namespace
+
+std::optional<Advantages> group_advantages(const Rewards& rewards) {
+  const auto spread = spread_of(rewards);
+  if (!spread) return std::nullopt;
   Advantages out;
-  for (const auto& r : rewards) out.push_back(r ? std::optional((*r - mean) / deviation) : std::nullopt);
+  for (const auto& r : rewards)
+    out.push_back(r ? std::optional((*r - spread->mean) / spread->deviation) : std::nullopt);
   return out;
+}
+
+std::optional<Advantages> leave_one_out_advantages(const Rewards& rewards) {
+  const auto spread = spread_of(rewards);
+  if (!spread) return std::nullopt;
+  Advantages out;
+  for (const auto& r : rewards)  // r - (sum - r) / (n - 1)
+    out.push_back(r ? std::optional((*r - spread->mean) * spread->n / (spread->n - 1)) : std::nullopt);
+  return out;
+}
+
+AdvantageKind parse_advantage_kind(std::string_view name) {
+  if (name == "group") return AdvantageKind::kGroup;
+  if (name == "leave_one_out") return AdvantageKind::kLeaveOneOut;
+  throw Error("unknown advantage `" + std::string(name) + "` (group or leave_one_out)", kExitUsage);
+}
+
+std::optional<Advantages> advantages_of(const Rewards& rewards, AdvantageKind kind) {
+  return kind == AdvantageKind::kGroup ? group_advantages(rewards) : leave_one_out_advantages(rewards);
 }
 
 }  // namespace warpsmith::method

@@ -20,7 +20,8 @@ bool keeps_no_records(const JobFile& job) {
 
 bool has_extras(const JobFile& job) {
   const auto baselines = job.params.find("baselines");
-  return job.job == "measure" && baselines != job.params.end() && baselines->is_array() && !baselines->empty();
+  return kind_of_job(job.job) == "measure" && baselines != job.params.end() && baselines->is_array() &&
+         !baselines->empty();
 }
 
 void append_done_shards(const fs::path& job_folder, const std::vector<std::uint32_t>& shards) {

@@ -95,6 +95,19 @@ Candidate candidate_from_json(const Json& json) {
   return c;
 }
 
+std::string job_of_turn(const std::string& kind, int turn) {
+  return turn == 1 ? kind : kind + "-" + std::to_string(turn);
+}
+
+std::string_view kind_of_job(std::string_view job) {
+  for (const std::string_view kind : {"generate", "compile", "measure"}) {
+    if (!job.starts_with(kind) || job.size() < kind.size() + 2 || job[kind.size()] != '-') continue;
+    const std::string_view turn = job.substr(kind.size() + 1);
+    if (turn.find_first_not_of("0123456789") == std::string_view::npos) return kind;
+  }
+  return job;
+}
+
 const Fields<JobFile>& job_file_fields() {
   using J = JobFile;
   constexpr Presence kNeeded = Presence::kNeeded, kWritten = Presence::kWritten;
@@ -110,9 +123,11 @@ const Fields<JobFile>& job_file_fields() {
       field("hash8", &J::hash8,
             {.meaning = "first 8 digits of the stage's hash, for messages", .presence = kWritten}),
       field("round", &J::round, {.meaning = "round of the stage", .presence = kWritten}),
-      field(
-          "job", &J::job,
-          {.meaning = "name of the job: `generate`, `compile`, `measure`, `train`, …", .presence = kWritten}),
+      field("job", &J::job,
+            {.meaning =
+                 "name of the job: `generate`, `compile`, `measure`, `train`, …; of later turns of a round "
+                 "`generate-2`, …",
+             .presence = kWritten}),
       field("token", &J::token,
             {.meaning = "name of the job that no other job of any run has; on Slurm the job's name",
              .presence = kWritten}),

@@ -55,6 +55,7 @@ class ContrastiveStage final : public Stage {
       : inputs_(std::move(inputs)),
         settings_(std::get<workflow::ContrastiveSettings>(inputs_.spec.settings)),
         kind_(method::parse_reward_kind(settings_.reward)),
+        advantage_(method::parse_advantage_kind(settings_.advantage)),
         form_(form_of(inputs_.spec.prompt)),
         tasks_(inputs_.spec.dataset, inputs_.tasks),
         known_(known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)),
@@ -62,8 +63,12 @@ class ContrastiveStage final : public Stage {
         database_(exemplar_settings(settings_)),
         smoother_({settings_.smoothing_clip, settings_.smoothing_window}),
         reference_(first_checkpoint(inputs_)),
-        rounds_(inputs_, tasks_, verifier_, settings_.rounds, reference_) {
-    if (settings_.rounds < 1 || settings_.prompts < 1 || settings_.group < 1 || tasks_.train().empty())
+        rounds_(
+            inputs_, tasks_, verifier_,
+            {settings_.rounds, settings_.turns, [this](const std::string& task) { return quotes_for(task); }},
+            reference_) {
+    if (settings_.rounds < 1 || settings_.prompts < 1 || settings_.group < 1 || settings_.turns < 1 ||
+        tasks_.train().empty())
       throw Error(
           fmt::format("stage {}: needs at least one round, prompt, sample and train task", inputs_.spec.name),
           kExitUsage);
@@ -98,7 +103,7 @@ class ContrastiveStage final : public Stage {
             method::outcome_of(k.measurement) != method::Outcome::kValid)
           continue;
         programs.push_back({k.candidate.id, k.candidate.source(), k.measurement.speedup_rounded});
-        rewards.push_back(method::reward_of(k.measurement.speedup_rounded, kind_));
+        if (is_smoothed()) rewards.push_back(raw_reward(k.measurement));
       }
       database_.seed(task, std::move(programs));
       smoother_.add(task, 0, rewards);
@@ -113,7 +118,6 @@ class ContrastiveStage final : public Stage {
 
   StageStep next_round() {
     const int round = rounds_.next();
-    const std::size_t room = room_for_prompt(inputs_.spec);
     std::vector<Prompt> prompts;
     std::map<std::string, int> prompts_of;
     for (int i = 0; i < settings_.prompts; ++i) {
@@ -127,50 +131,83 @@ class ContrastiveStage final : public Stage {
                                                key(round, "exemplars", prompt.id));
       std::vector<method::Exemplar> exemplars;
       for (const method::Program& p : draw.exemplars) exemplars.push_back({p.source, p.score});
-      set_texts(
-          method::contrastive_prompts(tasks_.at(task), std::move(exemplars), form_, {quotes_for(task), room}),
-          &prompt);
+      set_texts(method::contrastive_prompts(tasks_.at(task), std::move(exemplars), form_, quotes_for(task)),
+                &prompt);
       prompt.island = draw.island;
       prompts.push_back(std::move(prompt));
     }
     return rounds_.begin(std::move(prompts));
   }
 
-  std::vector<method::HackQuote> quotes_for(const std::string& task) const {
+  method::HackQuotes quotes_for(const std::string& task) const {
     if (!hacks_) return {};
-    return method::choose_hacks(hacks_->cases(), task, settings_.quote_hacks);
+    return {method::choose_hacks(hacks_->cases(), task, settings_.quote_hacks),
+            room_for_prompt(inputs_.spec)};
   }
 
   method::Outcome outcome(const Sample& s) const {
     return method::outcome_of(verifier_.at(s.candidate).measurement);
   }
-  double raw_reward(const Sample& s) const {
-    return method::reward_of(verifier_.at(s.candidate).measurement.speedup_rounded, kind_);
+  // Milestones are steps of a fixed height, which smoothing would take from them.
+  bool is_smoothed() const { return kind_ != method::RewardKind::kMilestones; }
+  double raw_reward(const Measurement& m) const { return method::reward_of(m.speedup_rounded, kind_); }
+
+  double milestone(const Sample& s) const {
+    const Measurement& m = verifier_.at(s.candidate).measurement;
+    return method::milestone_of(method::over_eager(m), verifier_.best_baseline(s.task));
   }
 
-  // Smoothed rewards of the round's samples.
+  // Of what counts, before its length does.
+  double reward(const Sample& s) const {
+    const bool failed = outcome(s) == method::Outcome::kFailure;
+    if (!is_smoothed()) return failed ? method::kFailedMilestone : milestone(s);
+    return failed ? smoother_.failure(s.task, settings_.failure_margin)
+                  : smoother_.smooth(s.task, raw_reward(verifier_.at(s.candidate).measurement));
+  }
+
+  // Rewards of the round's samples.
   void give_rewards() {
     std::map<std::string, std::vector<double>> valid;
-    for (const Sample& s : rounds_.samples())
-      if (outcome(s) == method::Outcome::kValid) valid[s.task].push_back(raw_reward(s));
+    if (is_smoothed())
+      for (const Sample& s : rounds_.samples())
+        if (outcome(s) == method::Outcome::kValid)
+          valid[s.task].push_back(raw_reward(verifier_.at(s.candidate).measurement));
     for (const auto& [task, rewards] : valid) smoother_.add(task, rounds_.number(), rewards);
-    for (Sample& s : rounds_.samples()) {
-      if (outcome(s) == method::Outcome::kValid) s.reward = smoother_.smooth(s.task, raw_reward(s));
-      if (outcome(s) == method::Outcome::kFailure)
-        s.reward = smoother_.failure(s.task, settings_.failure_margin);
-    }
+    for (Sample& s : rounds_.samples())
+      if (outcome(s) != method::Outcome::kLeftOut)
+        s.reward = method::less_length(reward(s), settings_.length_penalty, tokens_of(s),
+                                       inputs_.spec.sample.max_tokens);
   }
 
-  // Advantages within each prompt's samples, which follow one another.
+  // Not every server counts them for each answer.
+  static std::int64_t tokens_of(const Sample& s) {
+    return s.tokens > 0 ? s.tokens : static_cast<std::int64_t>(s.text.size() / kBytesAToken + 1);
+  }
+
+  // What the samples [begin, end) of a prompt are compared by. The turns of one sample follow one another.
+  method::Rewards returns_of(std::size_t begin, std::size_t end) {
+    std::vector<Sample>& samples = rounds_.samples();
+    std::vector<method::Rewards> turns;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (i == begin || samples[i].number != samples[i - 1].number) turns.emplace_back();
+      turns.back().push_back(samples[i].reward);
+    }
+    if (settings_.turns > 1) turns = method::discounted(turns, settings_.turn_discount);
+    method::Rewards all;
+    for (const method::Rewards& one : turns) all.insert(all.end(), one.begin(), one.end());
+    if (settings_.turns > 1)
+      for (std::size_t i = begin; i < end; ++i) samples[i].discounted = all[i - begin];
+    return all;
+  }
+
+  // Advantages within each prompt's samples, all their turns, which follow one another.
   void compare_groups() {
     groups_ = skipped_ = 0;
     std::vector<Sample>& samples = rounds_.samples();
     for (std::size_t begin = 0, end = 0; begin < samples.size(); begin = end) {
-      std::vector<std::optional<double>> rewards;
-      for (end = begin; end < samples.size() && samples[end].item == samples[begin].item; ++end)
-        rewards.push_back(samples[end].reward);
+      while (end < samples.size() && samples[end].item == samples[begin].item) ++end;
       ++groups_;
-      const auto advantages = method::group_advantages(rewards);
+      const auto advantages = method::advantages_of(returns_of(begin, end), advantage_);
       if (!advantages) {
         ++skipped_;
         continue;
@@ -201,13 +238,10 @@ class ContrastiveStage final : public Stage {
     std::string group;
     for (const Sample& s : rounds_.samples()) {
       if (!s.advantage) continue;
-      if (s.item != group) {
-        tokens += s.prompt_tokens;  // computed once for its group
-        ++groups;
-      }
+      if (s.item != group || s.turn > 1) tokens += s.prompt_tokens;  // the first turn's: once for its group
+      groups += s.item != group;
       group = s.item;
-      // Not every server counts them for each answer.
-      tokens += s.tokens > 0 ? s.tokens : static_cast<std::int64_t>(s.text.size() / kBytesAToken + 1);
+      tokens += tokens_of(s);
       job.examples.push_back(make_grpo_example(s));
     }
     if (job.examples.empty()) return end_round();
@@ -224,13 +258,8 @@ class ContrastiveStage final : public Stage {
   }
 
   static Json make_grpo_example(const Sample& s) {
-    Json example = {{"id", fmt::format("{}/{}", s.item, s.number)},
-                    {"prompt", s.prompt},
-                    {"completion", s.text},
-                    {"weight", 1.0},
-                    {"group", s.item},
-                    {"advantage", *s.advantage},
-                    {"finished", s.finished}};
+    Json example = {{"id", s.id()},    {"prompt", s.prompt},        {"completion", s.text},  {"weight", 1.0},
+                    {"group", s.item}, {"advantage", *s.advantage}, {"finished", s.finished}};
     if (!s.tokens_blob.is_null())  // else a server has sampled it
       example.update({{"folder", s.folder}, {"tokens", s.tokens_blob}, {"logprobs", s.logprobs_blob}});
     return example;
@@ -264,6 +293,7 @@ class ContrastiveStage final : public Stage {
   const StageInputs inputs_;
   const workflow::ContrastiveSettings settings_;
   const method::RewardKind kind_;
+  const method::AdvantageKind advantage_;
   const method::PromptForm form_;
   const TaskSet tasks_;
   const std::vector<Known> known_;

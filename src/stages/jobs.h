@@ -17,6 +17,10 @@ struct Prompt {
   int samples = 1;
   int island = 0;                         // contrastive: where its programs belong
   std::vector<std::string> shorter = {};  // the same with ever fewer exemplars, where `text` does not fit
+  // Of a later turn: the prompt and the number of the sample that is asked again, and its program's id.
+  std::string first = {};
+  int number = 0;
+  std::string parent = {};
 };
 
 // Samples of one task are split over prompts of at most this many: shards share the work evenly, and a batch

@@ -1,16 +1,18 @@
 #include "learning_rounds.h"
 
+#include <fmt/format.h>
+
 #include "kinds.h"
 #include "summary.h"
 
 namespace warpsmith::stages {
 
 LearningRounds::LearningRounds(const StageInputs& inputs, const TaskSet& tasks, Verifier& verifier,
-                               int rounds, Checkpoint init)
+                               RoundSettings settings, Checkpoint init)
     : spec_(inputs.spec),
       tasks_(tasks),
       verifier_(verifier),
-      rounds_(rounds),
+      settings_(std::move(settings)),
       round_(inputs.spec, verifier),
       checker_(inputs, tasks, verifier),
       checkpoint_(std::move(init)) {}
@@ -42,10 +44,35 @@ std::optional<StageStep> LearningRounds::on_job(const JobResult& result) {
     return std::nullopt;
   }
   if (auto job = round_.on_job(result)) return ask(std::move(*job));
+  if (round_.turn() < settings_.turns)
+    if (auto prompts = refinements(); !prompts.empty()) return ask(round_.next_turn(std::move(prompts)));
+  round_.end_turns();
   std::vector<std::string> ids;
   for (const Sample& sample : samples()) ids.push_back(sample.candidate);
   if (auto job = checker_.ask(number(), ids)) return ask(std::move(*job));
   return std::nullopt;
+}
+
+// Of a program that was not measured nothing is known that could be told.
+std::vector<Prompt> LearningRounds::refinements() const {
+  const method::PromptForm form = form_of(spec_.prompt);
+  const int turn = round_.turn() + 1;
+  std::vector<Prompt> prompts;
+  for (const Sample& s : round_.samples()) {
+    const Known& known = verifier_.at(s.candidate);
+    if (s.turn + 1 != turn || known.measurement.verdict == Verdict::kNotMeasured) continue;
+    Prompt prompt{fmt::format("{}/{}/{}", s.item, s.number, turn), s.task, "", 1, s.island};
+    prompt.first = s.item;
+    prompt.number = s.number;
+    prompt.parent = s.candidate;
+    const method::Attempt attempt{method::extract_source(s.text, form).value_or(""), known.measurement,
+                                  !s.finished};
+    set_texts(method::refinement_prompts(tasks_.at(s.task), attempt, form,
+                                         settings_.quotes ? settings_.quotes(s.task) : method::HackQuotes()),
+              &prompt);
+    prompts.push_back(std::move(prompt));
+  }
+  return prompts;
 }
 
 StageStep LearningRounds::ask(JobRequest job) const { return stages::ask(std::move(job), progress()); }
@@ -60,7 +87,7 @@ void LearningRounds::on_trained(const JobResult& result) {
 }
 
 StageProgress LearningRounds::progress() const {
-  StageProgress p = {{"round", number()}, {"rounds", rounds_}};
+  StageProgress p = {{"round", number()}, {"rounds", settings_.rounds}};
   if (!ended_.empty())
     for (const char* key :
          {"valid_share", "distinct_share", "best", "best_author", "median", "geomean", "wins", "above_1_01",
@@ -74,6 +101,12 @@ bool LearningRounds::end(const Json& more) {
   round["round"] = number();
   round["lost_samples"] = round_.lost();
   round["exemplars_left_out"] = round_.exemplars_left_out();
+  for (int turn = 1; turn <= settings_.turns && settings_.turns > 1; ++turn) {
+    std::vector<Sample> of_turn;
+    for (const Sample& s : samples())
+      if (s.turn == turn) of_turn.push_back(s);
+    round["turns"].push_back(figures(counted(of_turn, verifier_), tasks_));
+  }
   if (spec_.policy) {
     round["server"] = server_json(*spec_.policy, round_.spent(), round_.refused());
     refused_ += round_.refused();
@@ -93,7 +126,7 @@ bool LearningRounds::end(const Json& more) {
     s.text.clear();
     all_.push_back(std::move(s));
   }
-  return number() < rounds_;
+  return number() < settings_.rounds;
 }
 
 StageStep LearningRounds::finish(const Json& summary) {

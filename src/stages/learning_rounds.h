@@ -1,9 +1,11 @@
 // The rounds of a stage that learns from its own samples: the newest model answers prompts, every answer gets
-// a verdict, the model is trained. Which prompts, and what is learned from the samples, is the stage's own.
+// a verdict, in several turns where the stage wants them, and the model is trained. Which prompts, and what
+// is learned from the samples, is the stage's own.
 //
 //   begin ─► on_job … ─► stage: what is learned ─► ask(train job) ─► on_trained ─► end ─► begin or finish
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,10 +15,16 @@
 
 namespace warpsmith::stages {
 
+struct RoundSettings {
+  int rounds = 1, turns = 1;
+  // Known hacks that the prompts of later turns quote; null: none.
+  std::function<method::HackQuotes(const std::string& task)> quotes = {};
+};
+
 class LearningRounds {
  public:
   // Keeps references; `init` is the model of the first round.
-  LearningRounds(const StageInputs& inputs, const TaskSet& tasks, Verifier& verifier, int rounds,
+  LearningRounds(const StageInputs& inputs, const TaskSet& tasks, Verifier& verifier, RoundSettings settings,
                  Checkpoint init);
 
   int next() const { return round_.number() + 1; }  // the round that begin() would begin
@@ -40,11 +48,12 @@ class LearningRounds {
 
  private:
   StageProgress progress() const;
+  std::vector<Prompt> refinements() const;  // of the samples of this turn
 
   const workflow::StageSpec& spec_;
   const TaskSet& tasks_;
   Verifier& verifier_;
-  const int rounds_;
+  const RoundSettings settings_;
   SamplingRound round_;
   Checker checker_;
   Checkpoint checkpoint_;

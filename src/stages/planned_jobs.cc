@@ -11,9 +11,9 @@ namespace {
 
 std::uint64_t count(int value) { return static_cast<std::uint64_t>(std::max(value, 0)); }
 
-void add_verification(std::vector<PlannedJob>& jobs, int round, std::uint64_t samples) {
-  jobs.push_back({round, "compile", samples, true});
-  jobs.push_back({round, "measure", samples, true});
+void add_verification(std::vector<PlannedJob>& jobs, int round, std::uint64_t samples, int turn = 1) {
+  jobs.push_back({round, job_of_turn("compile", turn), samples, true});
+  jobs.push_back({round, job_of_turn("measure", turn), samples, true});
 }
 
 std::uint64_t prompts_for(std::uint64_t samples, std::uint64_t at_most) {
@@ -31,6 +31,13 @@ struct Planner {
   // How many scores jump is known when they are measured.
   void add_checks(int round, std::uint64_t at_most) {
     if (spec.checker) jobs.push_back({round, Checker::kJob, at_most, at_most > 0});
+  }
+  // A round's samples: `prompts` of the first turn, and each sample asked again in the others.
+  void add_turns(int round, int turns, std::uint64_t prompts, std::uint64_t samples) {
+    for (int turn = 1; turn <= turns; ++turn) {
+      jobs.push_back({round, job_of_turn("generate", turn), turn == 1 ? prompts : samples, turn > 1});
+      add_verification(jobs, round, samples, turn);
+    }
   }
   std::uint64_t train_tasks() const { return spec.dataset.train.size(); }
   std::uint64_t all_tasks() const {  // but those for stage 1 alone
@@ -61,10 +68,9 @@ struct Planner {
   void operator()(const workflow::SelfSupervisedSettings& s) {
     for (int round = 1; round <= s.rounds; ++round) {
       add_weights(round);
-      jobs.push_back(
-          {round, "generate", train_tasks() * prompts_for(count(s.samples), kSamplesAnItem), false});
-      add_verification(jobs, round, train_tasks() * count(s.samples));
-      add_checks(round, train_tasks() * count(s.samples));
+      add_turns(round, s.turns, train_tasks() * prompts_for(count(s.samples), kSamplesAnItem),
+                train_tasks() * count(s.samples));
+      add_checks(round, train_tasks() * count(s.samples) * count(s.turns));
       if (workflow::has_own_model(spec)) jobs.push_back({round, "train", count(s.steps), true});
     }
     if (workflow::has_own_model(spec)) add_export(s.rounds);
@@ -75,12 +81,12 @@ struct Planner {
     // context.
     const std::uint64_t batch = std::max<std::uint64_t>(1, count(spec.optimizer.batch_tokens));
     const std::uint64_t tokens =
-        samples * count(spec.sample.max_tokens) + count(s.prompts) * count(spec.model.context);
+        samples * count(s.turns) * count(spec.sample.max_tokens) +
+        (count(s.prompts) + samples * count(s.turns - 1)) * count(spec.model.context);
     for (int round = 1; round <= s.rounds; ++round) {
       add_weights(round);
-      jobs.push_back({round, "generate", count(s.prompts), false});
-      add_verification(jobs, round, samples);
-      add_checks(round, samples);
+      add_turns(round, s.turns, count(s.prompts), samples);
+      add_checks(round, samples * count(s.turns));
       const std::uint64_t steps = std::min((tokens + batch - 1) / batch, count(s.prompts));  // whole groups
       if (s.update) jobs.push_back({round, "train", count(std::max(1, s.epochs)) * steps, true});
     }
@@ -120,34 +126,36 @@ struct Planner {
 };
 
 void add_durations(PlannedJob& job, const workflow::StageSpec& spec) {
-  if (job.job == "generate") {
+  const std::string_view kind = kind_of_job(job.job);
+  if (kind == "generate") {
     job.least_shards = spec.generate_shards;
-    job.expected_item_s = seconds_a_token(spec) * spec.sample.max_tokens * kSamplesAnItem;
+    job.expected_item_s =
+        seconds_a_token(spec) * spec.sample.max_tokens * (kind == job.job ? kSamplesAnItem : 1);
   }
   static const std::vector<Candidate> kNone;
   const std::vector<Candidate>& known = spec.taken ? spec.taken->list : kNone;
-  if (job.job == "compile") job.expected_item_s = compile_seconds(known);
-  if (job.job == "measure") job.expected_item_s = measure_seconds(spec, known);
+  if (kind == "compile") job.expected_item_s = compile_seconds(known);
+  if (kind == "measure") job.expected_item_s = measure_seconds(spec, known);
   if (job.job == "train") job.expected_item_s = kTrainStepSeconds;
   if (job.job == "export" || job.job == kWeights) job.expected_item_s = kExportSeconds;
   job.one_shard = job.job == "train" || job.job == "service" || job.job == "export" || job.job == kWeights ||
-                  (job.job == "generate" && spec.policy) ||
-                  (job.job == "measure" && measures_in_one_shard(spec));
+                  (kind == "generate" && spec.policy) || (kind == "measure" && measures_in_one_shard(spec));
 }
 
 void add_program(PlannedJob& job, const workflow::StageSpec& spec) {
   const auto* command = std::get_if<workflow::CommandSettings>(&spec.settings);
+  const std::string_view kind = kind_of_job(job.job);
   const bool asks = Teachers::is_job(job.job) || job.job == Checker::kJob;
   job.one_shard = job.one_shard || asks;
   job.program = command == nullptr      ? "warpsmith-" + (job.job == "export" || job.job == kWeights ? "train"
                                                           : asks                                     ? "generate"
-                                                                                                     : job.job)
+                                                                 : std::string(kind))
                 : command->argv.empty() ? ""
                                         : command->argv.front();
-  job.resources = job.job == "generate" || asks                  ? spec.generate
-                  : job.job == "measure"                         ? spec.measure
-                  : job.job == "compile" || job.job == "collect" ? spec.compile
-                                                                 : spec.train;
+  job.resources = kind == "generate" || asks                  ? spec.generate
+                  : kind == "measure"                         ? spec.measure
+                  : kind == "compile" || job.job == "collect" ? spec.compile
+                                                              : spec.train;
   if (asks) job.resources.gpus = 0, job.resources.gpu_type.clear();  // the server has them
 }
 

@@ -6,8 +6,10 @@ namespace warpsmith::stages {
 
 namespace {
 
-void read_item(const workflow::StageSpec& spec, const Prompt& prompt, const ItemResult& item, int round,
-               Verifier& verifier, Generated& out) {
+// `place`: round and turn.
+void read_item(const workflow::StageSpec& spec, const Prompt& prompt, const ItemResult& item,
+               std::pair<int, int> place, Verifier& verifier, Generated& out) {
+  const auto [round, turn] = place;
   const method::PromptForm form = form_of(spec.prompt);
   const Json& list = item.record.at("samples");
   const auto left_out = item.record.value("exemplars_left_out", std::size_t{0});
@@ -23,8 +25,9 @@ void read_item(const workflow::StageSpec& spec, const Prompt& prompt, const Item
     const Json& record = list[i];
     Sample s;
     s.round = round;
-    s.item = prompt.id;
-    s.number = static_cast<int>(i);
+    s.turn = turn;
+    s.item = turn == 1 ? prompt.id : prompt.first;
+    s.number = turn == 1 ? static_cast<int>(i) : prompt.number;
     s.task = prompt.task;
     s.prompt = left_out > 0 ? prompt.shorter[left_out - 1] : prompt.text;
     s.text = record.at("text").get<std::string>();
@@ -35,9 +38,9 @@ void read_item(const workflow::StageSpec& spec, const Prompt& prompt, const Item
     s.tokens = record.value("tokens", std::int64_t{0});
     s.finished = record.value("finished", true);
     s.island = prompt.island;
-    s.candidate = add_answer(s.text, form, prompt.task,
-                             {"generated", spec.name, round, fmt::format("{}/{}", prompt.id, i), ""},
-                             verifier, out.candidates);
+    s.candidate =
+        add_answer(s.text, form, prompt.task, {"generated", spec.name, round, s.id(), prompt.parent},
+                   verifier, out.candidates);
     out.samples.push_back(std::move(s));
   }
 }
@@ -56,7 +59,11 @@ std::string add_answer(const std::string& text, method::PromptForm form, const s
   return id;
 }
 
-Generated read_generated(const workflow::StageSpec& spec, const std::vector<Prompt>& prompts,
+std::string Sample::id() const {
+  return turn == 1 ? fmt::format("{}/{}", item, number) : fmt::format("{}/{}/{}", item, number, turn);
+}
+
+Generated read_generated(const workflow::StageSpec& spec, const std::vector<Prompt>& prompts, int turn,
                          const JobResult& result, Verifier& verifier) {
   if (result.items.size() != prompts.size())
     throw Error(fmt::format("stage {}, round {}: {} prompts, but {} results", spec.name, result.round,
@@ -71,7 +78,7 @@ Generated read_generated(const workflow::StageSpec& spec, const std::vector<Prom
       continue;
     }
     try {
-      read_item(spec, prompts[i], result.items[i], result.round, verifier, out);
+      read_item(spec, prompts[i], result.items[i], {result.round, turn}, verifier, out);
     } catch (const Json::exception& e) {
       throw Error(fmt::format("stage {}, round {}: generate record of {}: {}", spec.name, result.round,
                               prompts[i].id, e.what()));
@@ -111,7 +118,9 @@ Json sample_json(const Sample& s, const Verifier& verifier, const TaskSet& tasks
   if (verifier.is_known(s.candidate)) out["known"] = true;
   if (verifier.is_of_template(s.candidate)) out["of_template"] = true;
   if (!s.finished) out["cut_off"] = true;
+  if (s.turn > 1) out["turn"] = s.turn;
   if (s.reward) out["reward"] = *s.reward;
+  if (s.discounted) out["discounted"] = *s.discounted;
   if (s.advantage) out["advantage"] = *s.advantage;
   return out;
 }

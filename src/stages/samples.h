@@ -14,8 +14,9 @@ namespace warpsmith::stages {
 
 struct Sample {
   int round = 0;
-  std::string item;  // prompt
+  std::string item;  // prompt, of a later turn that of the first
   int number = 0;    // in its prompt
+  int turn = 1;
   std::string task;
   std::string candidate;  // id
   std::string prompt;
@@ -25,8 +26,10 @@ struct Sample {
   std::int64_t prompt_tokens = 0, tokens = 0;
   bool finished = true;  // ended by itself, not by max_tokens
   int island = 0;
-  std::optional<double> reward,
-      advantage;  // contrastive: smoothed reward, and what became of it in its group
+  // contrastive: reward; what it is worth with later turns' (method::discounted), where there are several;
+  // advantage in its group
+  std::optional<double> reward, discounted, advantage;
+  std::string id() const;  // unique in its round
 };
 
 struct Generated {
@@ -43,9 +46,9 @@ struct Generated {
 std::string add_answer(const std::string& text, method::PromptForm form, const std::string& task,
                        Origin origin, Verifier& verifier, std::vector<Candidate>& candidates);
 
-// Samples of `result` for `prompts`, which were asked for in that order. Answers without code get their
-// verdict at once.
-Generated read_generated(const workflow::StageSpec& spec, const std::vector<Prompt>& prompts,
+// Samples of `result` for `prompts`, which were asked for in that order, in this turn of the round. Answers
+// without code get their verdict at once.
+Generated read_generated(const workflow::StageSpec& spec, const std::vector<Prompt>& prompts, int turn,
                          const JobResult& result, Verifier& verifier);
 
 // What a record of a server's answers says that they took; nothing of one of ours.

@@ -42,7 +42,7 @@ class SelfSupervisedStage final : public Stage {
         verifier_(inputs_, known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)),
         replay_(workflow::has_own_model(inputs_.spec) ? replay_examples(inputs_, tasks_)
                                                       : std::vector<Json>()),
-        rounds_(inputs_, tasks_, verifier_, settings_.rounds, first_checkpoint(inputs_)) {
+        rounds_(inputs_, tasks_, verifier_, {settings_.rounds, settings_.turns}, first_checkpoint(inputs_)) {
     if (settings_.rounds < 1 || settings_.samples < 1 || tasks_.train().empty())
       throw Error(
           fmt::format("stage {}: needs at least one round, one sample and one train task", inputs_.spec.name),
@@ -112,7 +112,7 @@ class SelfSupervisedStage final : public Stage {
       std::string answer = form.style == method::PromptStyle::kFull
                                ? s.text
                                : method::completion_of(known.candidate.source(), form);
-      out.push_back(make_example(fmt::format("{}/{}", s.item, s.number), s.prompt, std::move(answer)));
+      out.push_back(make_example(s.id(), s.prompt, std::move(answer)));
     }
     return out;
   }

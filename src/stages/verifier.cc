@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "warpsmith/method/source_text.h"
+#include "warpsmith/records/baseline.h"
 
 namespace warpsmith::stages {
 
@@ -78,6 +79,8 @@ void Verifier::settle(Known known) {
     double& best = best_[known.candidate.task];
     best = std::max(best, known.measurement.speedup);
   }
+  if (const Measurement& m = known.measurement; m.baseline_ratio > 0)
+    baselines_[m.task].emplace(m.baseline, m.baseline_ratio);
   if (const auto it = expected_.find(id); it != expected_.end()) known.expected = it->second;
   if (const auto it = code_.find(id); it != code_.end()) known.code = it->second;
   known_.insert_or_assign(id, std::move(known));
@@ -105,6 +108,22 @@ void Verifier::add_verdict(const Candidate& candidate, Verdict verdict, const st
   settle({candidate, empty_measurement(candidate, verdict, detail), "", "", ""});
 }
 
+void Verifier::take_baselines(const std::vector<Json>& extras) {
+  for (const Json& extra : extras) {
+    if (!extra.contains("baseline")) continue;
+    const BaselineTiming timing = baseline_timing_from_json(extra.at("baseline"));
+    if (timing.state == BaselineState::kCovered && timing.name != "eager")
+      baselines_[timing.task].emplace(timing.name, timing.ratio);
+  }
+}
+
+std::optional<double> Verifier::best_baseline(const std::string& task) const {
+  std::optional<double> best;
+  if (const auto it = baselines_.find(task); it != baselines_.end())
+    for (const auto& [name, ratio] : it->second) best = std::max(best.value_or(ratio), ratio);
+  return best;
+}
+
 std::optional<JobRequest> Verifier::begin(int round, const std::vector<Candidate>& candidates) {
   std::vector<Candidate> open;
   for (const Candidate& c : candidates) {
@@ -118,6 +137,7 @@ std::optional<JobRequest> Verifier::begin(int round, const std::vector<Candidate
 }
 
 std::optional<JobRequest> Verifier::on_job(const JobResult& result) {
+  take_baselines(result.extras);
   std::vector<Compiled> compiled;
   for (const ItemResult& item : result.items) {
     const auto it = pending_.find(item.id);
@@ -129,7 +149,7 @@ std::optional<JobRequest> Verifier::on_job(const JobResult& result) {
       settle({candidate,
               empty_measurement(candidate, Verdict::kNotMeasured, "lost with its shard: " + result.job), "",
               "", ""});
-    } else if (result.job == "measure") {
+    } else if (kind_of_job(result.job) == "measure") {
       Measurement m = measurement_from_json(item.record);
       m.candidate = candidate.id;
       m.task = candidate.task;

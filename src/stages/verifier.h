@@ -40,11 +40,15 @@ class Verifier {
   // upstream.
   const std::vector<std::string>& met() const { return met_; }
   const std::map<std::string, double>& best() const { return best_; }  // speedup by task
+  // Time of eager / time of the task's best baseline but eager, of those that the stage knows of; nothing:
+  // of none.
+  std::optional<double> best_baseline(const std::string& task) const;
 
  private:
   void settle(Known known);
   void learn_from(const Known& known);  // where no model wrote it
   void meet(const std::string& id);
+  void take_baselines(const std::vector<Json>& extras);
   Measurement empty_measurement(const Candidate& candidate, Verdict verdict, std::string detail) const;
 
   const StageInputs& inputs_;
@@ -57,6 +61,7 @@ class Verifier {
   mutable std::map<std::string, bool> is_known_;  // by id, where it was asked for
   std::map<std::string, std::string> expected_;
   std::map<std::string, double> best_;
+  std::map<std::string, std::map<std::string, double>> baselines_;  // ratios of a task's, but of eager
   std::vector<std::string> met_;
   std::set<std::string> met_set_;
   std::map<std::string, Candidate> pending_;  // by id: asked for and without a verdict

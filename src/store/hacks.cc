@@ -29,8 +29,9 @@ class HackReader {
     for (const StageVersion& version : stage_versions(run_folder_))
       for (const auto& [round, round_folder] :
            numbered_folders(run_folder_ / "stages" / version.stage / version.hash8))
-        for (const char* job : {"compile", "measure"})
-          read_job(round_folder / job, version.stage, static_cast<int>(round));
+        for (int turn = 1; turn <= kMostTurns; ++turn)
+          for (const char* job : {"compile", "measure"})
+            read_job(round_folder / job_of_turn(job, turn), version.stage, static_cast<int>(round));
     return std::move(cases_);
   }
 
@@ -58,7 +59,7 @@ class HackReader {
             const auto verdict = record.find("verdict");
             if (verdict == record.end() || *verdict == to_string(Verdict::kOk)) return;
             try {
-              Measurement m = measurement_of(record, folder.filename() == "compile");
+              Measurement m = measurement_of(record, kind_of_job(folder.filename().string()) == "compile");
               if (confirmed_hack(m)) confirmed.emplace(record.value("item", ""), std::move(m));
             } catch (const std::exception& e) {
               leave_out(shard, e.what());

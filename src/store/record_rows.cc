@@ -330,7 +330,7 @@ static std::optional<std::int64_t> written_tokens(const Json& record) try {
 Results read_shard_rows(const JobPlace& job, const fs::path& run_folder, const fs::path& folder,
                         std::int64_t number) {
   Rows rows(job.version, job.round, folder);
-  const std::string& kind = job.job.job;
+  const std::string_view kind = kind_of_job(job.job.job);
   ShardRow shard = shard_row(rows, job, run_folder, folder, number);
   const auto said = job.job.params.find("buckets");
   const int buckets = said != job.job.params.end() && said->is_number_integer() ? said->get<int>() : 0;

@@ -121,12 +121,12 @@ class RunReader {
                     "; results.h5 goes without the shards in it");
       }
     const auto job = std::make_shared<const JobPlace>(std::move(place));
-    if (job->job.job == "measure" || job->job.job == "compile")
-      parts_.push_back([job] { return read_item_rows(*job); });
+    const std::string_view kind = kind_of_job(job->job.job);
+    if (kind == "measure" || kind == "compile") parts_.push_back([job] { return read_item_rows(*job); });
     if (!job->done.empty()) parts_.push_back([this, job] { return read_done_rows(*job, run_folder_); });
     for (const auto& [number, shard] : shards) {
       if (job->done.contains(static_cast<std::uint32_t>(number))) continue;
-      if (job->job.job == "measure") expect_samples(shard);
+      if (kind == "measure") expect_samples(shard);
       parts_.push_back([this, job, shard = shard, number = number] {
         return read_shard_rows(*job, run_folder_, shard, number);
       });

@@ -161,6 +161,11 @@ const Table<SampleRow>& sample_table() {
                             "grammar writes for a task that the model was to solve; nothing was learned from "
                             "it",
                  .since = 15}),
+          field("turn", &R::turn,
+                {.meaning =
+                     "1: its prompt was the round's. 2 and more: it was asked again, with the answer of the "
+                     "turn before",
+                 .since = 16}),
       }};
   return table;
 }

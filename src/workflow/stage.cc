@@ -169,9 +169,18 @@ ContrastiveSettings read_contrastive(MapReader& map, Draft& draft, Diagnostics& 
                                      Diagnostics& notes) {
   auto settings = read_settings(contrastive_keys(), map, mistakes);
   if (settings.plain_share > 0 && settings.exemplars == Exemplars::kNone)
-    mistakes.push_back(mistake_at(map.node().find("plain_share")->place(),
-                                  "`plain_share` needs exemplars to leave out",
-                                  "exemplars: bucket, island or random"));
+    map.mistake("plain_share", "`plain_share` needs exemplars to leave out",
+                "exemplars: bucket, island or random");
+  if (settings.reward == "milestones")
+    for (const char* key : {"smoothing_clip", "smoothing_window", "failure_margin"})
+      if (map.has(key))
+        map.mistake(key,
+                    fmt::format("`{}` is of smoothed rewards, and `reward: milestones` has fixed ones", key),
+                    "leave it out");
+  if (const Node* turns = map.node().find("turns");
+      map.has("turn_discount") && (turns == nullptr || (turns->is_scalar() && turns->text() == "1")))
+    map.mistake("turn_discount", "`turn_discount` is of rewards of later turns, and `turns` is 1",
+                "turns: 4; or leave it out");
   if (settings.hacks.empty()) return settings;
   draft.hacks = map.node().find("hacks")->place();
   if (!map.has("quote_hacks"))

@@ -1,9 +1,20 @@
 #include "tables.h"
 
+#include "warpsmith/records/job.h"
+
 namespace warpsmith::workflow {
 
 namespace {
 constexpr double kManySteps = 100'000'000;
+
+KeyRule turns_rule() {
+  return {.name = "turns",
+          .form = Form::kInteger,
+          .meaning = "Answers in a row: each is asked again, with what became of the one before. 1: none is.",
+          .low = 1,
+          .high = kMostTurns,
+          .young = true};
+}
 
 // Both types' keys: what weights are computed in.
 KeyRule type_rule(const char* meaning) {
@@ -400,6 +411,7 @@ const Table<SelfSupervisedSettings>& self_supervised_keys() {
        &S::fastest},
       {{"replay", Form::kShare, "Share of each batch that is taken from stage 1's examples.", 0, 1},
        &S::replay},
+      {turns_rule(), &S::turns},
   };
   return table;
 }
@@ -412,6 +424,16 @@ const Table<ContrastiveSettings>& contrastive_keys() {
        &S::rounds},
       {{"prompts", Form::kInteger, "Prompts a round.", 1, 100000}, &S::prompts},
       {{"group", Form::kInteger, "Samples for each prompt (G).", 2, 1024}, &S::group},
+      {turns_rule(), &S::turns},
+      {.rule = {.name = "turn_discount",
+                .form = Form::kNumber,
+                .meaning =
+                    "With `turns`: what a turn gets of the reward of the next one, and its square of the one "
+                    "behind that (γ); published: 0.4.",
+                .low = 0,
+                .high = 1,
+                .young = true},
+       .member = &S::turn_discount},
       {.rule = {.name = "exemplars",
                 .form = Form::kWord,
                 .meaning = "How the earlier candidates in a prompt are chosen.",
@@ -451,9 +473,27 @@ const Table<ContrastiveSettings>& contrastive_keys() {
        &S::smoothing_window},
       {.rule = {.name = "reward",
                 .form = Form::kWord,
-                .meaning = "log: logarithm of the speedup. raw: the speedup, as in the paper.",
-                .words = {"log", "raw"}},
+                .meaning =
+                    "log: logarithm of the speedup. raw: the speedup, as in the paper. milestones: -1, 1, "
+                    "2 or 3, below.",
+                .words = {"log", "raw", "milestones"}},
        .member = &S::reward},
+      {.rule = {.name = "advantage",
+                .form = Form::kWord,
+                .meaning =
+                    "group: reward less the group's mean, over its deviation. leave_one_out: reward less "
+                    "the mean of the others.",
+                .words = {"group", "leave_one_out"},
+                .young = true},
+       .member = &S::advantage},
+      {.rule = {.name = "length_penalty",
+                .form = Form::kNumber,
+                .meaning = "What an answer of `max_tokens` tokens loses of its reward, a shorter one in "
+                           "proportion; 0: nothing.",
+                .low = 0,
+                .high = 10,
+                .young = true},
+       .member = &S::length_penalty},
       {{"failure_margin", Form::kNumber,
         "A failure's reward lies this far below the lowest valid score of its task.", 0, 1e6, true},
        &S::failure_margin},

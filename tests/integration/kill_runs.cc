@@ -148,7 +148,8 @@ Findings examine(const fs::path& run, bool calm) {
         out.doubled += n > 1;
         out.verdicts[key] = verdict[item.id];
         out.measured |= job.program == "warpsmith-measure";
-        if (job.job == "compile" || job.job == "measure") out.candidates.insert(item.id);
+        if (const std::string_view kind = kind_of_job(job.job); kind == "compile" || kind == "measure")
+          out.candidates.insert(item.id);
       }
     }
   }

@@ -178,5 +178,102 @@ TEST(ExtractSource, UndoesCompletionOf) {
                 "// plan: launch k<<<1, 1>>>()\nk\n");
 }
 
+Attempt right_attempt() {
+  Attempt attempt{"fast();", {}, false};
+  Measurement& m = attempt.measurement;
+  m.verdict = Verdict::kOk;
+  m.baseline = "eager";
+  m.speedup = m.speedup_rounded = 1.5;
+  m.rounds = 35;
+  m.candidate_ns = 2000;
+  m.baseline_ns = 3000;
+  m.registers = 40;
+  return attempt;
+}
+
+Attempt wrong_attempt() {
+  Attempt attempt{"slow();\n\n", {}, true};
+  attempt.measurement.verdict = Verdict::kWrongOutput;
+  attempt.measurement.detail = "out[3]: 1 where 2 was expected";
+  return attempt;
+}
+
+const std::string kCompactReference =
+    "Reference:\n"
+    "x[M,N] i:int64[2 * N] eps -> out[M,N]\n"
+    "def forward(x: Tensor, i: Tensor, eps: float) -> Tensor:\n"
+    "  return x * eps\n";
+
+std::string refinement(const Attempt& attempt, PromptForm form, const HackQuotes& quotes = {}) {
+  return refinement_prompts(rms_norm(), attempt, form, quotes).front();
+}
+
+TEST(Refinement, CompactOfARightAndOfAWrongProgram) {
+  EXPECT_EQ(refinement_prompts(rms_norm(), right_attempt(), PromptStyle::kCompact),
+            (std::vector<std::string>{"Make it faster.\n" + kCompactReference +
+                                          "Earlier, 1.50x:\n"
+                                          "fast();\n"
+                                          "| 2000 ns a call, eager takes 3000 ns\n"
+                                          "| 40 registers a thread\n"
+                                          "Answer: code only.\n"
+                                          "Rules: same results, no caching.\n"
+                                          "Code:\n",
+                                      sft_prompt(rms_norm(), PromptStyle::kCompact)}));
+  EXPECT_EQ(refinement(wrong_attempt(), PromptStyle::kCompact),
+            "Make it right.\n" + kCompactReference +
+                "Earlier, wrong_output:\n"
+                "slow();\n"
+                "| out[3]: 1 where 2 was expected\n"
+                "| the answer was cut off at the longest that is allowed\n"
+                "Answer: code only.\n"
+                "Rules: same results, no caching.\n"
+                "Code:\n");
+}
+
+TEST(Refinement, ARightProgramWithoutAScoreIsToBeFasterAllTheSame) {
+  Attempt attempt = right_attempt();
+  attempt.measurement.verdict = Verdict::kUnstable;
+  attempt.measurement.detail = "the variance between buckets is 0.1, over 0.01";
+  const std::string prompt = refinement(attempt, PromptStyle::kCompact);
+  EXPECT_TRUE(prompt.starts_with("Make it faster.\n")) << prompt;
+  EXPECT_NE(prompt.find("Earlier, unstable:\nfast();\n| the variance between buckets is 0.1"),
+            std::string::npos);
+}
+
+TEST(Refinement, FullHasProgramVerdictFormAndRules) {
+  const auto has = [](const std::string& prompt, const char* part) {
+    EXPECT_NE(prompt.find(part), std::string::npos) << part << "in\n" << prompt;
+  };
+  const std::string right = refinement(right_attempt(), PromptStyle::kFull);
+  has(right, "Your program is right. Make it faster.\n\n## Reference\n");
+  has(right, "## Your program\n\n```cuda\nfast();\n```\n\n");
+  has(right,
+      "## What became of it\n\nIts score is 1.50: the reference's time divided by its own.\n\n"
+      "    2000 ns a call, eager takes 3000 ns\n    40 registers a thread\n\n## Form of the program\n");
+  has(right, "## Requirements and restrictions\n");
+  has(right,
+      "\nSay in short what limits it and what you change, then answer with the whole program in one fence "
+      "that opens with ```cuda.\n");
+
+  const std::string wrong = refinement(wrong_attempt(), PromptStyle::kFull);
+  has(wrong, "was not accepted. Find out why, and mend it.\n");
+  has(wrong, "```cuda\nslow();\n```\n");
+  has(wrong, "Verdict: wrong_output.\n\n    out[3]: 1 where 2 was expected\n");
+  has(wrong, "Say in short what was wrong, then");
+
+  Attempt empty = wrong_attempt();
+  empty.source.clear();
+  has(refinement(empty, PromptStyle::kFull), "## Your program\n\nYour answer held no program.\n");
+  has(refinement(right_attempt(), {PromptStyle::kFull, Tier::kPython}), "```python\nfast();\n```");
+}
+
+TEST(Refinement, QuotesHacksWhereThereIsRoom) {
+  const HackQuote quote{"cached_result", false, "it kept its answers", {}};
+  const std::string prompt = refinement(right_attempt(), PromptStyle::kCompact, {{quote}, 100000});
+  EXPECT_NE(prompt.find("Found out, scores 0: cached_result: it kept its answers\n"), std::string::npos);
+  EXPECT_EQ(refinement(right_attempt(), PromptStyle::kCompact, {{quote}, 10}),
+            refinement(right_attempt(), PromptStyle::kCompact));
+}
+
 }  // namespace
 }  // namespace warpsmith::method

@@ -47,6 +47,65 @@ TEST(Reward, LogOrRaw) {
   EXPECT_THROW(parse_reward_kind("square"), Error);
 }
 
+TEST(Milestones, StepsAtFivePercentOverEagerAndOverTheBest) {
+  EXPECT_EQ(parse_reward_kind("milestones"), RewardKind::kMilestones);
+  EXPECT_EQ(milestone_of(0.50, std::nullopt), 1);
+  EXPECT_EQ(milestone_of(1.04, std::nullopt), 1);
+  EXPECT_EQ(milestone_of(1.05, std::nullopt), 3) << "eager alone was measured: it is the best";
+  EXPECT_EQ(milestone_of(1.05, 2.0), 2);
+  EXPECT_EQ(milestone_of(2.09, 2.0), 2);
+  EXPECT_EQ(milestone_of(2.11, 2.0), 3);
+  EXPECT_EQ(milestone_of(1.04, 0.5), 1) << "faster than a slow baseline alone";
+  EXPECT_EQ(milestone_of(1.05, 0.5), 3);
+}
+
+TEST(Milestones, AScoreOverAnotherBaselineIsMadeOneOverEager) {
+  Measurement m = measured(Verdict::kOk, 1.2);
+  m.speedup_rounded = 1.2;
+  EXPECT_DOUBLE_EQ(over_eager(m), 1.2);
+  m.baseline_ratio = 1.5;
+  EXPECT_DOUBLE_EQ(over_eager(m), 1.8);
+}
+
+TEST(Discounted, ATurnHasPartOfThoseBehindIt) {
+  const auto one = discounted({{2.0, -2.0, 3.0}, {-3.0}}, 0.5);  // of mean 0
+  ASSERT_EQ(one.size(), 2u);
+  EXPECT_DOUBLE_EQ(one[0][0].value(), 2.0 - 1.0 + 0.75);
+  EXPECT_DOUBLE_EQ(one[0][1].value(), -2.0 + 1.5);
+  EXPECT_DOUBLE_EQ(one[0][2].value(), 3);
+  EXPECT_DOUBLE_EQ(one[1][0].value(), -3);
+  const auto gap = discounted({{1.0, std::nullopt, 4.0}, {-5.0}}, 0.5);
+  EXPECT_DOUBLE_EQ(gap[0][0].value(), 2) << "the third turn stays two turns away";
+  EXPECT_FALSE(gap[0][1].has_value());
+  EXPECT_TRUE(discounted({}, 0.4).empty());
+  EXPECT_EQ(discounted({{1.0, -1.0}}, 0), (std::vector<Rewards>{{1.0, -1.0}}));
+  EXPECT_EQ(discounted({{1.0, -1.0}}, 1), (std::vector<Rewards>{{0.0, -1.0}}));
+  EXPECT_THROW(discounted({{1.0}}, 1.1), Error);
+  EXPECT_THROW(discounted({{1.0}}, -0.1), Error);
+  EXPECT_THROW(discounted({{1.0}}, NAN), Error);
+}
+
+TEST(Discounted, EqualRewardsSayNothingOfEarlyAndLateTurns) {
+  for (const double reward : {-2.5, 3.0})
+    for (const Rewards& turns : discounted({{reward, reward, reward}, {reward, reward}}, 0.4))
+      for (const auto& r : turns) EXPECT_DOUBLE_EQ(r.value(), 0);
+  // A level that is added to all rewards changes nothing.
+  const auto low = discounted({{-3.0, -1.0}, {-2.0, -3.0}}, 0.4);
+  const auto high = discounted({{1.0, 3.0}, {2.0, 1.0}}, 0.4);
+  for (std::size_t i = 0; i < 2; ++i)
+    for (std::size_t t = 0; t < 2; ++t) EXPECT_NEAR(low[i][t].value(), high[i][t].value(), 1e-12);
+}
+
+TEST(LengthPenalty, IsTheShareOfTheLongestAnswer) {
+  EXPECT_DOUBLE_EQ(less_length(1.5, 0, 100, 400), 1.5);
+  EXPECT_DOUBLE_EQ(less_length(1.5, 0.2, 100, 400), 1.45);
+  EXPECT_DOUBLE_EQ(less_length(-1, 0.2, 400, 400), -1.2);
+  EXPECT_DOUBLE_EQ(less_length(-1, 0.2, 500, 400), -1.2);  // an estimate of a server's answer
+  EXPECT_THROW(less_length(1, -0.1, 1, 400), Error);
+  EXPECT_THROW(less_length(1, NAN, 1, 400), Error);
+  EXPECT_THROW(less_length(1, 0.1, 1, 0), Error);
+}
+
 TEST(RewardSmoother, ClipsWhatIsFarFromTheMean) {
   RewardSmoother smoother({.clip = 1.5, .window = 100});
   smoother.add("t", 1, {0, 0, 1, 1});  // mean 0.5, deviation 0.5
@@ -89,6 +148,22 @@ TEST(GroupAdvantages, HandComputed) {
   EXPECT_DOUBLE_EQ((*a)[1].value(), -1.5 / deviation);
   EXPECT_FALSE((*a)[2].has_value());
   EXPECT_DOUBLE_EQ((*a)[3].value(), 0.5 / deviation);
+}
+
+TEST(LeaveOneOutAdvantages, AreOverTheMeanOfTheOthers) {
+  const auto a = leave_one_out_advantages({3.0, -1.0, std::nullopt, 1.0});
+  ASSERT_TRUE(a);
+  EXPECT_DOUBLE_EQ((*a)[0].value(), 3);
+  EXPECT_DOUBLE_EQ((*a)[1].value(), -3);
+  EXPECT_FALSE((*a)[2].has_value());
+  EXPECT_DOUBLE_EQ((*a)[3].value(), 0);
+  EXPECT_FALSE(leave_one_out_advantages({1.0, std::nullopt}));
+  EXPECT_FALSE(leave_one_out_advantages({2.0, 2.0}));
+  EXPECT_EQ(advantages_of({3.0, 1.0}, parse_advantage_kind("leave_one_out")),
+            (Advantages{std::optional(2.0), std::optional(-2.0)}));
+  EXPECT_EQ(advantages_of({3.0, 1.0}, parse_advantage_kind("group")),
+            (Advantages{std::optional(1.0), std::optional(-1.0)}));
+  EXPECT_THROW(parse_advantage_kind("mean"), Error);
 }
 
 TEST(GroupAdvantages, EqualOrSingleRewardsAreSkipped) {

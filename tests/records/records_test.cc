@@ -286,6 +286,16 @@ TEST(Measurement, OneThatWasNotTimedHasNoNumbers) {
   EXPECT_THROW(measurement_from_json(Json::object()), Error);
 }
 
+TEST(JobFile, JobsOfLaterTurnsAreOfTheirKind) {
+  EXPECT_EQ(job_of_turn("measure", 1), "measure");
+  EXPECT_EQ(job_of_turn("measure", 12), "measure-12");
+  for (const char* kind : {"generate", "compile", "measure"})
+    for (const int turn : {1, 2, 12}) EXPECT_EQ(kind_of_job(job_of_turn(kind, turn)), kind);
+  for (const char* other :
+       {"train", "train-2", "ask-4", "measure-", "measure-tasks", "measure-2b", "measured-2"})
+    EXPECT_EQ(kind_of_job(other), other);
+}
+
 TEST(JobFile, RoundTrip) {
   JobFile job;
   job.program = "warpsmith-measure";

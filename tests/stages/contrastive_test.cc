@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "world.h"
 
@@ -272,6 +273,216 @@ TEST(Contrastive, RawRewardsChangeTheAdvantages) {
   ContrastiveSettings wrong;
   wrong.reward = "square";
   EXPECT_THROW(make_stage(with_model(wrong)), Error);
+}
+
+std::vector<double> rewards_of(const StageOutput& out) {
+  std::vector<double> rewards;
+  for (const Json& sample : out["samples"]) rewards.push_back(sample.value("reward", std::nan("")));
+  return rewards;
+}
+
+TEST(Contrastive, MilestonesAreOverEagerAndTheBestBaselineThatWasMeasured) {
+  ContrastiveSettings settings{.rounds = 1, .prompts = 1, .group = 5};
+  settings.reward = "milestones";
+  World world;
+  world.answer = always({"bad x", "ok 1.04 r", "ok 1.60 s", "ok 3.00 t", "unstable u"});
+  std::vector<double> rewards = rewards_of(world.drive(with_model(settings)));
+  EXPECT_TRUE(std::isnan(rewards.back()));
+  rewards.pop_back();
+  EXPECT_EQ(rewards, (std::vector<double>{-1, 1, 3, 3}));  // eager alone
+
+  const auto baseline = [](const char* name, double ratio, const char* state = "covered") -> Json {
+    Json timing = {{"task", "a"}, {"baseline", name}, {"state", state}};
+    if (ratio > 0)
+      timing.update({{"ratio", ratio},
+                     {"interval", {ratio, ratio}},
+                     {"eager_ns", 1000 * ratio},
+                     {"baseline_ns", 1000}});
+    return {{"extra", true}, {"baseline", timing}};
+  };
+  world.extras = {baseline("eager", 4), baseline("torch_compile", 2), baseline("cuda_graph", 1.5),
+                  baseline("cudnn", 0, "not_covered")};
+  rewards = rewards_of(world.drive(with_model(settings)));
+  rewards.pop_back();
+  EXPECT_EQ(rewards, (std::vector<double>{-1, 1, 2, 3}));
+}
+
+TEST(Contrastive, LongerAnswersCost) {
+  ContrastiveSettings settings{.rounds = 1, .prompts = 1, .group = 2};
+  settings.reward = "milestones";
+  settings.length_penalty = 0.4;
+  World world;
+  world.answer = always({"bad x", "ok 1.00 p"});
+  // 100 tokens of 400.
+  const std::vector<double> rewards = rewards_of(world.drive(with_model(settings)));
+  EXPECT_NEAR(rewards.at(0), -1.1, 1e-12);
+  EXPECT_NEAR(rewards.at(1), 0.9, 1e-12);
+}
+
+TEST(Contrastive, AdvantagesMayBeOverTheOthers) {
+  ContrastiveSettings settings{.rounds = 1, .prompts = 1, .group = 3};
+  settings.reward = "milestones";
+  settings.advantage = "leave_one_out";
+  World world;
+  world.answer = always({"bad x", "ok 1.00 p", "ok 3.00 t"});
+  const StageOutput out = world.drive(with_model(settings));
+  EXPECT_EQ(out["samples"][0]["advantage"], -3);
+  EXPECT_EQ(out["samples"][1]["advantage"], 0);
+  EXPECT_EQ(out["samples"][2]["advantage"], 3);
+  settings.advantage = "mean";
+  EXPECT_THROW(make_stage(with_model(settings)), Error);
+}
+
+ContrastiveSettings two_turns() {
+  ContrastiveSettings settings{.rounds = 1, .prompts = 1, .group = 3, .turns = 2};
+  settings.reward = "milestones";
+  return settings;
+}
+
+// Sample 0 is mended, 1 is made faster, 2 is not measured, and asked no more.
+std::vector<std::string> first_and_second(const JobRequest&, const Json& item) {
+  const std::string id = item["id"];
+  if (id == "a#0") return {"bad x", "ok 1.00 p", "lost z"};
+  if (id == "a#0/0/2") return {"ok 1.02 mended"};
+  if (id == "a#0/1/2") return {"ok 3.00 faster"};
+  ADD_FAILURE() << id;
+  return {""};
+}
+
+TEST(Contrastive, ASecondTurnAsksWrongAndRightAnswersAgain) {
+  World world;
+  world.answer = first_and_second;
+  const StageOutput out = world.drive(with_model(two_turns()));
+  EXPECT_EQ(world.jobs(), (std::vector<std::string>{"1/generate", "1/compile", "1/measure", "1/generate-2",
+                                                    "1/compile-2", "1/measure-2", "1/train"}));
+  EXPECT_EQ(world.job("1/generate").items[0]["prompt"], kPrompt);
+  const std::vector<Json>& items = world.job("1/generate-2").items;
+  ASSERT_EQ(ids_of(items), (std::vector<std::string>{"a#0/0/2", "a#0/1/2"}));
+  EXPECT_EQ(items[0]["prompt"], "Make it right.\n" + kReference +
+                                    "Earlier, compile_error:\nbad x\n| kernel.cu:1: bad\n"
+                                    "Answer: code only.\nRules: same results, no caching.\nCode:\n");
+  EXPECT_EQ(items[0]["shorter"], Json({"Make it faster.\n" + kReference + "Code:\n"}));
+  EXPECT_EQ(items[0]["n"], 1);
+  EXPECT_EQ(items[1]["prompt"].get<std::string>().rfind(
+                "Make it faster.\n" + kReference + "Earlier, 1.00x:\nok 1.00 p\n", 0),
+            0u);
+  const Candidate mended = candidate_from_json(world.job("1/compile-2").items[0]["candidate"]);
+  EXPECT_EQ(mended.origin.detail, "a#0/0/2");
+  EXPECT_EQ(mended.origin.parent, program("a", "bad x").id);
+
+  // The turns of a sample follow one another.
+  const Json& samples = out["samples"];
+  std::vector<std::string> places;
+  for (const Json& s : samples)
+    places.push_back(s["item"].get<std::string>() + " " + s["sample"].dump() + " " +
+                     s.value("turn", Json(1)).dump());
+  ASSERT_EQ(places, (std::vector<std::string>{"a#0 0 1", "a#0 0 2", "a#0 1 1", "a#0 1 2", "a#0 2 1"}));
+  // Rewards -1 and 1, and 1 and 3, of mean 1; the discount is 0.4.
+  const double discounted[] = {-2 + 0.4 * 0, 0, 0 + 0.4 * 2, 2};
+  const double mean = (discounted[0] + discounted[1] + discounted[2] + discounted[3]) / 4;
+  double squares = 0;
+  for (const double d : discounted) squares += (d - mean) * (d - mean);
+  const auto examples = examples_of(world.job("1/train"));
+  ASSERT_EQ(examples.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(samples[i]["discounted"].get<double>(), discounted[i], 1e-12) << i;
+    EXPECT_NEAR(examples[i]["advantage"].get<double>(), (discounted[i] - mean) / std::sqrt(squares / 4),
+                1e-12)
+        << i;
+    EXPECT_EQ(examples[i]["group"], "a#0");
+  }
+  EXPECT_EQ(samples[0]["reward"], -1);
+  EXPECT_FALSE(samples[4].contains("reward"));
+  EXPECT_EQ(examples[1]["id"], "a#0/0/2");
+  EXPECT_EQ(examples[1]["prompt"], items[0]["prompt"]);
+  EXPECT_EQ(examples[1]["completion"], "ok 1.02 mended");
+  EXPECT_EQ(out["rounds"][0]["groups"], 1);
+  ASSERT_EQ(out["rounds"][0]["turns"].size(), 2u);
+  EXPECT_EQ(out["rounds"][0]["turns"][0]["ok"], 1);
+  EXPECT_EQ(out["rounds"][0]["turns"][1]["ok"], 2);
+  EXPECT_EQ(out["rounds"][0]["database"], 4);  // "ok 1.00 p" was there
+}
+
+// Sums of equal rewards would differ by the number of their terms alone.
+TEST(Contrastive, AGroupThatFailsInEveryTurnIsSkipped) {
+  World world;
+  world.answer = [](const JobRequest&, const Json& item) { return repeat(item, "bad x"); };
+  ContrastiveSettings settings{.rounds = 1, .prompts = 1, .group = 2, .turns = 3};
+  const StageOutput out = world.drive(with_model(settings));
+  EXPECT_EQ(out["samples"].size(), 6u);
+  EXPECT_EQ(out["rounds"][0]["groups_skipped"], 1);
+  EXPECT_EQ(world.count("train"), 0u);
+}
+
+TEST(Contrastive, OneTurnLeavesNoTrace) {
+  World world;
+  world.answer = always({"ok 4.00 new", "bad x"});
+  const StageOutput out = world.drive(with_model({.rounds = 1, .prompts = 1, .group = 2}));
+  const std::string text = out.dump();
+  for (const char* key : {"\"turn\"", "\"turns\"", "\"discounted\""})
+    EXPECT_EQ(text.find(key), std::string::npos) << key;
+}
+
+TEST(Contrastive, ARoundEndsWhereNothingIsLeftToAskAgain) {
+  ContrastiveSettings settings = two_turns();
+  settings.turns = 5;
+  settings.rounds = 2;
+  World world;
+  world.answer = [](const JobRequest& job, const Json& item) {
+    return repeat(item, "lost " + std::to_string(job.round));
+  };
+  world.drive(with_model(settings));
+  EXPECT_EQ(world.jobs(), (std::vector<std::string>{"1/generate", "1/compile", "1/measure", "2/generate",
+                                                    "2/compile", "2/measure"}));
+}
+
+// A controller that goes on with a run makes its stages anew and tells them the same results.
+TEST(Contrastive, AStageThatIsToldTheSameAsksTheSameInEveryTurn) {
+  ContrastiveSettings settings = two_turns();
+  settings.turns = 3;
+  settings.rounds = 2;
+  const StageInputs inputs = with_model(settings);
+  World world;
+  world.answer = [](const JobRequest& job, const Json& item) {
+    const std::string turn = job.job + std::to_string(job.round);
+    std::vector<std::string> answers = {"bad " + turn, "ok 1.20 " + turn, "ok 1.00 " + turn};
+    answers.resize(item["n"].get<std::size_t>());
+    return answers;
+  };
+  std::vector<std::string> asked;
+  std::vector<JobResult> told;
+  const auto stage = make_stage(inputs);
+  StageStep step = stage->start();
+  while (!step.finished) {
+    ASSERT_EQ(step.jobs.size(), 1u);
+    asked.push_back(dump(step.jobs[0]));
+    told.push_back(world.run(step.jobs[0]));
+    step = stage->on_job(told.back());
+  }
+  const std::string output = step.output.dump();
+  const auto again = make_stage(inputs);
+  step = again->start();
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    ASSERT_EQ(step.jobs.size(), 1u);
+    EXPECT_EQ(dump(step.jobs[0]), asked[i]) << i;
+    step = again->on_job(told[i]);
+  }
+  ASSERT_TRUE(step.finished);
+  EXPECT_EQ(step.output.dump(), output);
+  std::set<std::string> names;
+  for (const JobResult& result : told)
+    EXPECT_TRUE(names.insert(std::to_string(result.round) + result.job).second)
+        << "one job of a name a round";
+  EXPECT_TRUE(names.contains("2generate-3"));
+}
+
+TEST(Contrastive, AResultOfAnotherTurnIsRefused) {
+  const auto stage = make_stage(with_model(two_turns()));
+  World world;
+  world.answer = first_and_second;
+  JobResult result = world.run(stage->start().jobs.at(0));
+  result.job = "generate-2";
+  EXPECT_THROW(stage->on_job(result), Error);
 }
 
 TEST(Contrastive, TasksTakeTurnsOverRounds) {

@@ -32,6 +32,12 @@ TEST(PlannedJobs, OfEachKind) {
   EXPECT_EQ(
       plan("contrastive", workflow::ContrastiveSettings{.rounds = 1, .prompts = 3, .group = 4, .epochs = 2}),
       "1/generate 3\n1/compile <= 12\n1/measure <= 12\n1/train <= 4\n");
+  // 24 samples of 100 tokens, 3 prompts and 12 of the second turn of 200: more batches than groups
+  EXPECT_EQ(
+      plan("contrastive",
+           workflow::ContrastiveSettings{.rounds = 1, .prompts = 3, .group = 4, .turns = 2, .epochs = 2}),
+      "1/generate 3\n1/compile <= 12\n1/measure <= 12\n"
+      "1/generate-2 <= 12\n1/compile-2 <= 12\n1/measure-2 <= 12\n1/train <= 6\n");
   EXPECT_EQ(plan("contrastive",
                  workflow::ContrastiveSettings{.rounds = 1, .prompts = 3, .group = 4, .update = false}),
             "1/generate 3\n1/compile <= 12\n1/measure <= 12\n");

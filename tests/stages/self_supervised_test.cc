@@ -207,6 +207,21 @@ TEST(SelfSupervised, NeedsACheckpoint) {
   }
 }
 
+TEST(SelfSupervised, ASecondTurnIsLearnedFromWithItsOwnPrompt) {
+  StageInputs inputs = with_sft({.rounds = 1, .samples = 1, .steps = 1, .turns = 2, .replay = 0});
+  inputs.spec.dataset.train = {"a"};
+  World world;
+  world.answer = [](const JobRequest& job, const Json& item) {
+    return repeat(item, job.job == "generate" ? "bad x" : "ok 1.50 mended");
+  };
+  const StageOutput out = world.drive(inputs);
+  const auto examples = examples_of(world.job("1/train"));
+  ASSERT_EQ(examples.size(), 1u);
+  EXPECT_EQ(examples[0]["id"], "a#0/0/2");
+  EXPECT_EQ(examples[0]["prompt"], world.job("1/generate-2").items[0]["prompt"]);
+  EXPECT_EQ(out["samples"][1]["turn"], 2);
+}
+
 TEST(SelfSupervised, EqualResultsGiveEqualBytes) {
   const auto run = [] {
     World world;

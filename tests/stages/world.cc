@@ -131,10 +131,12 @@ void add_upstream(StageInputs& inputs, const std::string& stage, StageOutput out
 
 JobResult World::run(const JobRequest& job) {
   JobResult result{job.round, job.job, {}};
+  if (kind_of_job(job.job) == "measure") result.extras = extras;
   for (const Json& item : job.items) {
     const std::string id = item.at("id");
     ItemResult r{id, Json::object(), "stages/x/" + std::to_string(job.round) + "/" + job.job + "/0/1"};
-    if (job.job == "generate" || job.job == "check" || job.job.starts_with("ask-")) {
+    const std::string_view kind = kind_of_job(job.job);
+    if (kind == "generate" || job.job == "check" || job.job.starts_with("ask-")) {
       const auto texts = answer(job, item);
       if (spent.is_null())
         EXPECT_EQ(texts.size(), item.at("n").get<std::size_t>());
@@ -149,9 +151,9 @@ JobResult World::run(const JobRequest& job) {
           for (const char* key : {"tokens_blob", "logprobs_blob"}) sample.erase(key);
         r.record["samples"].push_back(std::move(sample));
       }
-    } else if (job.job == "compile") {
+    } else if (kind == "compile") {
       r.record = compile_record(candidate_from_json(item.at("candidate")).source());
-    } else if (job.job == "measure") {
+    } else if (kind == "measure") {
       const Candidate c = candidate_from_json(item.at("candidate"));
       EXPECT_EQ(item.at("binary"), "cache/x.so");
       r.record = to_json(fate(c));

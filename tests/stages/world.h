@@ -42,6 +42,7 @@ struct World {
   std::function<std::vector<std::string>(const JobRequest&, const Json& item)> answer;
   std::function<Json(const std::string& task)> collected;  // record of a `collect` item
   std::function<Json(const Json& item)> command;
+  std::vector<Json> extras;            // records of `measure` jobs that are no item's
   std::vector<std::string> lost;       // ids of items of any job that are lost
   Json spent;                          // of a server, for each prompt; null: it is none
   std::size_t exemplars_left_out = 0;  // of each prompt that has as many

@@ -18,6 +18,7 @@ struct RunShape {
   int shards = 2, items_a_shard = 3, pairs = 35;
   std::string hash8 = "0a1b2c3d";
   double speedup = 1.5;
+  std::string job = "measure";
 };
 
 inline Candidate candidate(int number) {
@@ -47,7 +48,7 @@ inline Measurement measurement(const Candidate& c, int pairs, double speedup) {
 
 // One stage `contrastive` with one measure job; again with another hash8 adds a version.
 inline void make_run(const std::filesystem::path& run, const RunShape& shape) {
-  const std::filesystem::path job_folder = run / "stages/contrastive" / shape.hash8 / "2/measure";
+  const std::filesystem::path job_folder = run / "stages/contrastive" / shape.hash8 / "2" / shape.job;
   make_folders(job_folder);
   write_file_atomic(run / "run.json",
                     Json{{"name", "fixture"}, {"host", "here"}, {"version", "0.1.0"}}.dump());
@@ -55,7 +56,7 @@ inline void make_run(const std::filesystem::path& run, const RunShape& shape) {
   JobFile job;
   job.program = "warpsmith-measure";
   job.stage = "contrastive";
-  job.job = "measure";
+  job.job = shape.job;
   job.round = 2;
   const auto per = static_cast<std::uint64_t>(shape.items_a_shard);
   std::string items;

@@ -117,6 +117,7 @@ TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
   r.training.push_back({"sft", "01234567", 0, 17, 1500, 2.5, 4e-3, 0.7, 0.09, 0, 0, 0});
   r.generated.push_back(
       {"evaluate-sft", "89abcdef", "row_softmax", "train", r.candidates[0].id, "ok", 0, 1.5});
+  r.generated.back().turn = 3;
   r.measurements[0].value.baseline_ratio = 1.5;
   r.baselines.push_back({"contrastive", "0a1b2c3d", 2, {}});
   BaselineTiming& baseline = r.baselines[0].value;
@@ -210,6 +211,7 @@ TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(back.training[0].hash8, "01234567");
   EXPECT_EQ(back.generated[0].hash8, "89abcdef");
   EXPECT_EQ(back.generated[0].candidate, r.candidates[0].id);
+  EXPECT_EQ(back.generated[0].turn, 3);
   EXPECT_EQ(back.devices[0].name, "Test CPU");
   ASSERT_EQ(back.opinions.size(), 1u);
   EXPECT_EQ(back.opinions[0].says, "hack");
@@ -460,6 +462,28 @@ TEST_F(StoreTest, AFileOfAnOlderLayoutIsWrittenAnew) {
   write_file_atomic(file.string() + ".sha256", sha256_file_hex(file) + "  results.h5\n");
   EXPECT_TRUE(aggregate(folder_).reason.starts_with("another layout: ")) << aggregate(folder_, true).reason;
   EXPECT_EQ(read_results(file).measurements.size(), 6u);
+}
+
+TEST_F(StoreTest, JobsOfALaterTurnAreReadAsTheFirstOnes) {
+  store_fixture::make_run(folder_, {.job = "measure-2"});
+  const Results r = read_run(folder_);
+  EXPECT_EQ(r.measurements.size(), 6u);
+  EXPECT_EQ(r.candidates.size(), 6u);
+  EXPECT_EQ(r.shards.at(0).job, "measure-2");
+}
+
+TEST_F(StoreTest, SamplesOfOlderFilesAreOfTheFirstTurn) {
+  Results r;
+  r.generated.push_back({"evaluate-sft", "89abcdef", "a", "train", "", "ok", 0, 1.5});
+  r.generated.back().turn = 2;
+  const fs::path file = folder_ / "results.h5";
+  write_results(file, r);
+  EXPECT_EQ(read_results(file).generated.at(0).turn, 2);
+  hdf5::File old = hdf5::File::open(file);
+  old.set_attribute("schema", "warpsmith.results/15");
+  old.remove("samples/turn");
+  old.close();
+  EXPECT_EQ(read_results(file).generated.at(0).turn, 1);
 }
 
 // Read as it is, where the records are gone; written anew where they are there.

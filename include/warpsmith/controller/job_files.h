@@ -31,10 +31,10 @@ void write_job(const std::filesystem::path& folder, const JobFile& job, const st
 void prefill_records(const std::filesystem::path& folder, const JobFile& job,
                      const std::vector<std::string>& ids, const ReplayTimings& replay);
 
-// All items with their records, in order. `run`: attempt folders are given relative to it.
-std::vector<stages::ItemResult> read_results(const std::filesystem::path& run,
-                                             const std::filesystem::path& job_folder, const JobFile& job,
-                                             const std::vector<std::string>& ids);
+// All items with their records, in order, and the extra records. `run`: attempt folders are given relative to
+// it.
+stages::JobResult read_results(const std::filesystem::path& run, const std::filesystem::path& job_folder,
+                               const JobFile& job, const std::vector<std::string>& ids);
 
 // Whole records that a shard has written so far, cheaply: for progress.
 std::uint64_t count_records(const std::filesystem::path& shard_folder);

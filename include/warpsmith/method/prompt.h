@@ -9,6 +9,7 @@
 
 #include "warpsmith/method/hacks.h"
 #include "warpsmith/records/candidate.h"
+#include "warpsmith/records/measurement.h"
 #include "warpsmith/task/task.h"
 
 namespace warpsmith::method {
@@ -54,6 +55,20 @@ std::string contrastive_prompt(const task::Task& task, std::vector<Exemplar> exe
 // context.
 std::vector<std::string> contrastive_prompts(const task::Task& task, std::vector<Exemplar> exemplars,
                                              PromptForm form, const HackQuotes& quotes = {});
+
+// An answer that is asked again, and what became of it.
+struct Attempt {
+  std::string source;  // empty: it held no program
+  Measurement measurement;
+  bool cut_off = false;  // it ended at the longest answer
+};
+
+// Later turns: the reference, the program of the turn before, its verdict and what the records say of it
+// (findings.h), and the task of mending it, or of making it faster where it is right; requirements and
+// restrictions as in stage 3. The second prompt, for a context that the first does not fit, lacks the
+// program: it is contrastive_prompt() without exemplars.
+std::vector<std::string> refinement_prompts(const task::Task& task, const Attempt& attempt, PromptForm form,
+                                            const HackQuotes& quotes = {});
 
 // What a model is taught to answer with `source`.
 std::string completion_of(std::string_view source, PromptForm form);

@@ -1,4 +1,5 @@
-// From measurements to GRPO advantages (CUDA-L1.md, "Reward", "Smoothing", "GRPO").
+// From measurements to GRPO advantages: CUDA-L1's (CUDA-L1.md, "Reward", "Smoothing", "GRPO"), and beside
+// them those of its neighbours.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +25,32 @@ Outcome outcome_of(const Measurement& measurement);
 // Half width of the interval of a score, as a share of the score, above which it is no reward.
 inline constexpr double kWidestRewardedInterval = 0.05;
 
-enum class RewardKind { kLog, kRaw };
-RewardKind parse_reward_kind(std::string_view name);  // "log", "raw"; throws Error
-// Reward of a score that is rounded to two decimals. Scores below 0.01 count as 0.01 (log 0 is no reward).
+enum class RewardKind { kLog, kRaw, kMilestones };
+RewardKind parse_reward_kind(std::string_view name);  // "log", "raw", "milestones"; throws Error
+// Reward of a score that is rounded to two decimals, for kLog and kRaw. Scores below 0.01 count as 0.01 (log
+// 0 is no reward).
 double reward_of(double rounded_score, RewardKind kind);
+
+// Milestones of CUDA Agent (arXiv 2602.24286): 1 for a right program, 2 for one that is faster than eager by
+// 5 %, 3 for one that is also faster by 5 % than the best other baseline of its task. A failure gets
+// kFailedMilestone. `best_ratio`: time of eager / time of the best other baseline; nothing: eager alone was
+// measured, and is the best.
+inline constexpr double kMilestoneFactor = 1.05, kFailedMilestone = -1;
+double milestone_of(double over_eager, std::optional<double> best_ratio);
+// The rounded score over eager, also where the score is over another baseline.
+double over_eager(const Measurement& measurement);
+
+// CUDA-L2: the reward, less `penalty` times the share of the longest answer that this one took. Throws Error
+// where the penalty is negative or no number, or there is no longest answer.
+double less_length(double reward, double penalty, std::int64_t tokens, std::int64_t max_tokens);
+
+using Rewards = std::vector<std::optional<double>>;  // nothing: it has none, and teaches nothing
+
+// What a turn is worth with those behind it, r_t + γ r_{t+1} + γ² r_{t+2} + … (Kevin, arXiv 2507.11948), r
+// the rewards less their mean over all turns of the group: our failures are below 0, and sums of fewer terms
+// would be better for that alone. `samples`: of one group, each with its turns in order. A turn without a
+// reward adds nothing to earlier ones. Throws Error unless γ is from 0 to 1.
+std::vector<Rewards> discounted(const std::vector<Rewards>& samples, double discount);
 
 struct SmoothingSettings {
   double clip = 1.5;  // k
@@ -63,6 +86,14 @@ class RewardSmoother {
 // sample is left out; the same positions have no advantage. Nothing at all where the group is to be skipped:
 // fewer than two rewards, or all equal (within 1e-9).
 using Advantages = std::vector<std::optional<double>>;
-std::optional<Advantages> group_advantages(const std::vector<std::optional<double>>& rewards);
+std::optional<Advantages> group_advantages(const Rewards& rewards);
+
+// Dr. Kernel: r' less the mean of the others' rewards, not divided by a deviation. Nothing where
+// group_advantages() is nothing.
+std::optional<Advantages> leave_one_out_advantages(const Rewards& rewards);
+
+enum class AdvantageKind { kGroup, kLeaveOneOut };
+AdvantageKind parse_advantage_kind(std::string_view name);  // "group", "leave_one_out"; throws Error
+std::optional<Advantages> advantages_of(const Rewards& rewards, AdvantageKind kind);
 
 }  // namespace warpsmith::method

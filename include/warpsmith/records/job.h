@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -36,13 +37,20 @@ inline const Fields<Resources>& fields_of(const Resources&) { return resource_fi
 Json to_json(const Resources& r);
 Resources resources_from_json(const Json& json);
 
+// A round that asks the same answers again, turn after turn, has jobs for each: "generate", "compile" and
+// "measure" of the first, "generate-2", … of the second.
+inline constexpr int kMostTurns = 16;
+std::string job_of_turn(const std::string& kind, int turn);
+// "measure" of "measure-2"; other names as they are.
+std::string_view kind_of_job(std::string_view job);
+
 struct JobFile {
   std::string program;  // "warpsmith-measure"; or, for `command` stages, argv[0] of the user's program
   // `command` stages only: argv[1…]. Job file and shard number are appended.
   std::vector<std::string> arguments;
   std::string run, stage, hash8;  // names, for messages; hash8: first 8 digits of the stage's hash
   int round = 0;
-  std::string job;    // "generate", "compile", "measure", "train", …
+  std::string job;    // "generate", "compile", "measure", "train", …; "generate-2": job_of_turn()
   std::string token;  // unique name of the job over all runs; the Slurm job's name
   std::uint64_t seed = 0;
   std::string run_folder = "../../../../..";                    // from the job's folder: runs are relocatable

@@ -21,7 +21,9 @@ namespace warpsmith::stages {
 // and `files`.
 struct JobRequest {
   int round = 0;    // looping stages count from 1, the others have round 0
-  std::string job;  // "collect", "generate", "compile", "measure", "train", "export", "command", "service"
+  // "collect", "generate", "compile", "measure", "train", "export", "command", "service"; of later turns
+  // "generate-2", …: job_of_turn()
+  std::string job;
   std::string program;  // "warpsmith-generate", or the user's program
   std::vector<std::string> arguments;
   // The controller adds "-" and the stage's hash8 to a `checkpoint_prefix`, and sets `stage_folder` where it
@@ -46,44 +48,49 @@ struct JobResult {
   int round = 0;
   std::string job;
   std::vector<ItemResult> items;  // in the order of the request's items
+  std::vector<Json> extras = {};  // records that are no item's: {"extra": true, "baseline": {…}} of `measure`
 };
 
 // What a stage leaves for those that need it; written to <stage folder>/output.json. Its SHA-256 enters their
-// hashes.
-//   {"schema": "warpsmith.stage_output/1", "stage", "kind",
-//    "device": "cpu",                    device kind
-//    "wanted_device": "L40", "device_found": "twin",    where the workflow asks for a GPU: what the site had
-//    "lacks": "no device: …",            why nothing was measured: every candidate has the verdict
-//    not_measured "protocol": {…},                    measured under; other stages take a number over where
-//    theirs is the same "candidates": [                     every distinct candidate that it came upon, in
-//    order
-//      {"candidate": {…}, "measurement": {…},    also those that did not compile
-//       "folder",                        attempt folder with the measurement's samples, relative to the run
-//       folder "expected",                      dataset files: the verdict that they must get ("ok",
-//       "wrong_hidden", …) "known_from",                    stage from whose output the verdict was taken
-//       over
-//       "code": {target: digest}}, …],   of what it was compiled to (toolchain/code_structure.h), where known
-//    "tasks": [{"id", "title", "level", "ops", "split", "reference"}, …],    collect, measure with
-//    candidates from elsewhere: for results.h5 "samples": [                   self_supervised, contrastive,
-//    measure: every sample, also repeated ones
-//      {"round", "item", "sample", "task",
-//       "group",                         "train", "heldout_combination" or "heldout_operation"
-//       "candidate", "verdict",
-//       "speedup",                       where the verdict is ok; unrounded
-//       "repeated": true,                a program that no model wrote, and that was known before
-//       "known": true,                   it, or one that differs from a program of others in names and
-//       constants alone, in its source or in its machine code; any other is novel
-//       "cut_off": true,                 the answer ended at max_tokens
-//       "reward", "advantage"}, …],      contrastive: smoothed reward; advantage where its group was not
-//       skipped
-//    "checkpoint": "checkpoints/sft-0333e8c0-1200", "checkpoint_digest", "step",    stages that train;
-//    relative to the run folder "checkpoint_of", "evaluated", "candidates_of", "candidates_of_run", measure:
-//    what was evaluated "examples": {…},                    sft: what its examples can be made from again
-//    (stage 2 replays them) "rounds": [{"round", "loss", …figures…}, …],                          looping
-//    stages "records": […],                     command: what the program wrote, but for its candidates
-//    "summary": {"server": {…} of a `policy` (also in each of "rounds"), "teachers": {NAME: {…}} of
-//    collect: tokens, money, refused samples (server_json() in src/stages/samples.h),
-//    …figures…, "groups": {"train": {…figures…}, …}}}
+// hashes. A JSON object:
+//
+//   schema          "warpsmith.stage_output/1"
+//   stage, kind
+//   device          device kind: "cpu"
+//   wanted_device,  where the workflow asks for a GPU: what it asks for, and what the site had
+//   device_found
+//   lacks           why nothing was measured; every candidate has the verdict not_measured
+//   protocol        measured under it; other stages take a number over where theirs is the same
+//   candidates      a list: every distinct candidate that the stage came upon, in order
+//     candidate, measurement   also of those that did not compile
+//     folder        attempt folder with the measurement's samples, relative to the run folder
+//     expected      of dataset files: the verdict that they must get ("ok", "wrong_hidden", …)
+//     known_from    stage from whose output the verdict was taken over
+//     code          {target: digest} of what it was compiled to, where known (toolchain/code_structure.h)
+//   tasks           collect, measure with candidates from elsewhere: a list for results.h5
+//     id, title, level, ops, split, reference
+//   samples         self_supervised, contrastive, measure: a list of all samples, also repeated ones
+//     round, item, sample, task
+//     group         "train", "heldout_combination", …
+//     candidate, verdict
+//     speedup       where the verdict is ok; unrounded
+//     repeated      true: a program that no model wrote, and that was known before
+//     known         true: such a program, or one that differs from a program of others in names and constants
+//                   alone, in its source or in its machine code; any other is novel
+//     cut_off       true: the answer ended at max_tokens
+//     turn          over 1: it was asked again; item and sample are those of the first turn
+//     reward        contrastive
+//     discounted    contrastive with several turns: the reward with those of later turns
+//     advantage     contrastive, where its group was not skipped
+//   checkpoint      stages that train: relative to the run folder; beside it checkpoint_digest and step
+//   checkpoint_of,  measure: what was evaluated; or candidates_of, candidates_of_run
+//   evaluated
+//   examples        sft: what its examples can be made from again; stage 2 replays them
+//   rounds          looping stages: a list of {round, loss, …figures…, turns: [{…figures…}, …] of several}
+//   records         command: what the program wrote, but for its candidates
+//   summary         {…figures…, groups: {train: {…figures…}, …}}; with a `policy` or teachers also server and
+//                   teachers: tokens, money, refused samples (server_json() in src/stages/samples.h)
+//
 // Figures: samples, ok, valid_share, distinct, distinct_share (by source), distinct_forms,
 // distinct_form_share (identifiers and constants renamed), verdicts: {name: count}; best, best_author
 // (Origin::kind), median, mean, geomean, p25, p75, wins (share whose interval lies above 1.01), above_1_01

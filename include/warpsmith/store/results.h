@@ -68,6 +68,7 @@ struct SampleRow {
   bool known =
       false;  // so, or but for names and constants, of source or code: its speed is not the stage's merit
   bool of_template = false;  // not known, and a template writes the same for a task that was to be solved
+  std::int64_t turn = 1;     // of its round
 };
 
 // What a checking model says of a program whose score jumped: advice.

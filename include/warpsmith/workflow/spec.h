@@ -225,23 +225,28 @@ struct SelfSupervisedSettings {
   int rounds = 3, samples = 16;  // samples a task and round
   int steps = 60;                // optimiser steps a round
   bool distinct = true;  // each distinct success once (false: every success, the paper's literal form)
+  int turns = 1;         // a sample is asked again, with what became of it, until there are so many answers
   double fastest = 1;    // share of each task's successes of a round that is learned from, the fastest first
   double replay = 0.5;   // share of each batch from stage 1's examples
 };
 enum class Exemplars { kBucket, kIsland, kRandom, kNone };
 struct ContrastiveSettings {
   int rounds = 8;
-  int prompts = 12;  // prompts a round
-  int group = 8;     // G
+  int prompts = 12;            // prompts a round
+  int group = 8;               // G
+  int turns = 1;               // a sample is asked again, with what became of it, so many answers in all
+  double turn_discount = 0.4;  // γ: what a turn gets of the next one's reward
   Exemplars exemplars = Exemplars::kBucket;
   double plain_share = 0;     // share of the prompts that show no exemplar
   bool update = true;         // `update: grpo` (false: none)
   double bucket_width = 0.2;  // Δs
   double bucket_tau = 0.5;    // τ
   int islands = 4, island_reset_every = 4;
-  double smoothing_clip = 1.5;  // k
-  int smoothing_window = 100;   // iterations over which μ and σ roll
-  std::string reward = "log";   // log | raw
+  double smoothing_clip = 1.5;      // k
+  int smoothing_window = 100;       // iterations over which μ and σ roll
+  std::string reward = "log";       // log | raw | milestones
+  std::string advantage = "group";  // group | leave_one_out
+  double length_penalty = 0;        // less for an answer of max_tokens
   double failure_margin =
       1.0;  // a failure's smoothed reward lies this far below the task's lowest valid one, and at −k at most
   double clip_ratio = 0.2, kl = 0.01, kl_clamp = 10.0;
