@@ -336,7 +336,8 @@ int run_workflow(const Options& options, CommandContext& context) {
   parts.unsandboxed = options.unsandboxed;
   parts.run_id = json.value("id", "");
   try {
-    const controller::RunOutcome outcome = controller::Controller(std::move(parts)).run();
+    controller::RunOutcome outcome = controller::Controller(std::move(parts)).run();
+    outcome.state.update(options.answer);
     progress.clear();
     const int code = finish(outcome, run, again, spec, replay.has_value(), context);
     if (outcome.kind != controller::RunOutcome::Kind::kDetached || !options.in_job || !time_is_up)

@@ -59,7 +59,10 @@ std::vector<store::AttemptRow> read_attempts(const std::filesystem::path& run,
     row.time_s = one->asked.time_s;
     row.wall_s = e.wall_s;
     row.cpu_s = e.cpu_s;
-    row.money = prices.of_gpu_hours(row.gpu_type, one->asked.gpus_held() * e.wall_s / 3600).value_or(0);
+    row.money = prices
+                    .of_hours(row.gpu_type, one->asked.gpus_held() * e.wall_s / 3600,
+                              one->asked.cpus * e.wall_s / 3600)
+                    .value_or(0);
     row.peak_memory_bytes = static_cast<std::int64_t>(e.memory);
     rows.push_back(std::move(row));
     executions.push_back(job.execution);
