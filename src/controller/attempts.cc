@@ -3,6 +3,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/paths.h"
+#include "warpsmith/controller/device_doubts.h"
 #include "warpsmith/plan/plan.h"
 #include "warpsmith/run/journal.h"
 #include "warpsmith/run/usage.h"
@@ -85,7 +86,9 @@ store::Aggregated aggregate_run(const std::filesystem::path& run, bool rebuild) 
 
 store::Results current_results(const std::filesystem::path& run) {
   aggregate_run(run);
-  return store::current_versions(store::read_results(run / "results.h5"));
+  store::Results results = store::current_versions(store::read_results(run / "results.h5"));
+  note_doubts(run, results);
+  return results;
 }
 
 }  // namespace warpsmith::controller
