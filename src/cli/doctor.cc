@@ -11,6 +11,7 @@
 #include "load_options.h"
 #include "print.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/controller/device_doubts.h"
 #include "warpsmith/controller/model_memory.h"
 #include "warpsmith/controller/site_executor.h"
 #include "warpsmith/process/child.h"
@@ -67,18 +68,9 @@ process::Fact nvrtc_fact() {
 
 std::vector<process::Fact> ceilings_facts(const fs::path& results) {
   std::map<std::string, Ceilings> newest;  // by UUID
-  const auto take = [&newest](const fs::path& file) {
-    std::optional<Ceilings> kept = read_ceilings(file);
-    if (!kept) return;
-    const auto [at, is_new] = newest.try_emplace(kept->uuid, *kept);
-    if (!is_new && at->second.date < kept->date) at->second = std::move(*kept);
-  };
-  try {
-    std::error_code no_matter;  // no such folder, or none that is ours to read
-    for (const auto& run : fs::directory_iterator(results, no_matter))
-      for (const auto& file : fs::directory_iterator(run.path() / "cache/ceilings", no_matter))
-        if (file.path().extension() == ".json") take(file.path());
-  } catch (const fs::filesystem_error&) {  // it goes while we look: what was found counts
+  for (Ceilings& kept : controller::ceilings_of_runs(results)) {
+    const auto [at, is_new] = newest.try_emplace(kept.uuid, kept);
+    if (!is_new && at->second.date < kept.date) at->second = std::move(kept);
   }
   std::vector<process::Fact> facts;
   for (const auto& [uuid, c] : newest)

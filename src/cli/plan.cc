@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "gpu_types.h"
 #include "load_options.h"
 #include "plan_cost.h"
 #include "print.h"
@@ -18,6 +19,7 @@
 #include "warpsmith/controller/run_folder.h"
 #include "warpsmith/controller/site_executor.h"
 #include "warpsmith/plan/plan.h"
+#include "warpsmith/process/machine.h"
 #include "warpsmith/run/packing.h"
 #include "warpsmith/stages/stage.h"
 #include "warpsmith/workflow/devices.h"
@@ -28,7 +30,7 @@ namespace warpsmith::cli {
 namespace {
 
 struct Options {
-  std::string file, run, site;
+  std::string file, run, site, deadline;
   std::vector<std::string> overrides;
   plan::Selection selection;
   std::optional<std::uint64_t> seed;
@@ -114,7 +116,8 @@ std::string extent_text(const Extent& e) {
 }
 
 void print_plan(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans,
-                const PlanCost& cost, const std::vector<process::Gpu>& gpus, CommandContext& context) {
+                const PlanCost& cost, const TypeCosts& types, const std::vector<process::Gpu>& gpus,
+                CommandContext& context) {
   Extent all;
   int will_run = 0, blocked = 0;
   for (std::size_t i = 0; i < spec.stages.size(); ++i) {
@@ -143,6 +146,7 @@ void print_plan(const workflow::WorkflowSpec& spec, const std::vector<plan::Stag
     all.jobs += extent.jobs;
     all.shards += extent.shards;
   }
+  for (const std::string& line : type_lines(types)) print("%s\n", line.c_str());
   if (blocked > 0) print("%d of %zu stages cannot run\n", blocked, spec.stages.size());
   if (will_run == 0 && blocked == 0)
     print("Nothing to do: every stage is up to date or left out.\n");
@@ -153,7 +157,7 @@ void print_plan(const workflow::WorkflowSpec& spec, const std::vector<plan::Stag
 }
 
 Json plan_json(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans,
-               const PlanCost& cost) {
+               const PlanCost& cost, const TypeCosts& types) {
   Json list = Json::array();
   for (std::size_t i = 0; i < spec.stages.size(); ++i) {
     const workflow::StageSpec& stage = spec.stages[i];
@@ -184,10 +188,14 @@ Json plan_json(const workflow::WorkflowSpec& spec, const std::vector<plan::Stage
     if (memory.sampling) one["gpu_memory"]["sampling"] = memory.sampling->all();
     list.push_back(std::move(one));
   }
-  return {{"workflow", spec.name}, {"stages", std::move(list)}, {"cost", total_json(cost)}};
+  return {{"workflow", spec.name},
+          {"stages", std::move(list)},
+          {"cost", total_json(cost)},
+          {"gpu_types", to_json(types)}};
 }
 
 int plan_command(const Options& options, CommandContext& context) {
+  const double deadline_s = deadline_seconds(options.deadline);
   workflow::LoadResult loaded = workflow::load_workflow(
       options.file, with_folders({.overrides = options.overrides, .seed = options.seed, .base_folder = {}}));
   if (!loaded.spec) throw InvalidInput(loaded.mistakes);
@@ -197,15 +205,29 @@ int plan_command(const Options& options, CommandContext& context) {
   const fs::path run = options.run.empty() ? context.results / spec.name : fs::path(options.run);
   std::string site = options.site;
   if (site.empty() && path_exists(run / "run.json")) site = read_run_json(run).value("site", "");
-  const std::vector<process::Gpu> gpus = controller::look_at_place(spec, controller::load_named_site(site));
+  const workflow::WorkflowSpec of_file = spec;
+  const std::optional<workflow::SiteSpec> place = controller::load_named_site(site);
+  const std::vector<process::Gpu> gpus = controller::look_at_place(spec, place);
   const auto plans =
       plan::plan_stages(spec, plan::digest_datasets(spec), controller::read_history(run), options.selection);
-  if (options.graph)
+  if (options.graph) {
     print_graph(spec, plans);
-  else if (const PlanCost cost = plan_cost(spec, plans, run, context.results); context.json)
-    print_json(context, plan_json(spec, plans, cost));
-  else
-    print_plan(spec, plans, cost, gpus, context);
+  } else {
+    UsageFinder usages(run, context.results);
+    const PlanCost cost = plan_cost(spec, plans, run, usages);
+    const TypeCosts types = type_costs({.of_file = of_file,
+                                        .spec = spec,
+                                        .plans = plans,
+                                        .site = place ? &*place : nullptr,
+                                        .machine = controller::stocks_of(gpus),
+                                        .cpus = static_cast<int>(process::allowed_cpus().size()),
+                                        .deadline_s = deadline_s},
+                                       usages);
+    if (context.json)
+      print_json(context, plan_json(spec, plans, cost, types));
+    else
+      print_plan(spec, plans, cost, types, gpus, context);
+  }
   for (const Diagnostic& note : loaded.notes) print_error("note: %s\n", to_string(note).c_str());
   const bool refused = std::any_of(plans.begin(), plans.end(), [](const plan::StagePlan& one) {
     return one.action == plan::Action::kBlocked;
@@ -238,6 +260,7 @@ void add_plan(CLI::App& app, CommandContext& context) {
   command
       ->add_option("--accept", options->selection.accept, "Count the newest results of these as up to date")
       ->allow_extra_args(false);
+  add_deadline_option(*command, options->deadline);
   command->add_flag("--graph", options->graph, "As a graph in DOT");
   add_json_flag(*command, context);
 }

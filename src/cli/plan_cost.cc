@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <tuple>
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/records/run_files.h"
+#include "warpsmith/workflow/site.h"
 
 namespace warpsmith::cli {
 
@@ -21,6 +23,7 @@ std::optional<StageUsage> read_usage(const fs::path& folder) {
     if (!path_exists(folder / "usage.json")) return std::nullopt;
     const Json file = read_json_file(folder / "usage.json");
     StageUsage usage{.source = folder.string(),
+                     .stage = file.value("stage", ""),
                      .kind = file.value("kind", ""),
                      .written = file.value("written", std::int64_t{0}),
                      .jobs = {}};
@@ -30,7 +33,14 @@ std::optional<StageUsage> read_usage(const fs::path& folder) {
       usage.jobs[name] = {.program = job.value("program", ""),
                           .jobs = job.value("jobs", 0.0),
                           .items = job.value("items", 0.0),
-                          .item_s = timed > 0 ? job.value("wall_s", 0.0) / timed : 0};
+                          .item_s = timed > 0 ? job.value("wall_s", 0.0) / timed : 0,
+                          .item_s_on = {}};
+      const Json by_gpu = job.value("by_gpu", Json::object());
+      for (const auto& [type, on] : by_gpu.items()) {
+        const double items = usage.kind == "service" ? 1 : on.value("timed_items", 0.0);
+        const double wall_s = on.value("wall_s", 0.0);
+        if (items > 0 && wall_s > 0) usage.jobs[name].item_s_on[type] = wall_s / items;
+      }
     }
     return usage;
   } catch (const Error&) {
@@ -62,20 +72,28 @@ bool has_own_timings(const fs::path& run) {
   return false;
 }
 
-std::string hours(double value) {
-  return value >= 100 ? fmt::format("{:.0f}", value) : fmt::format("{:.2g}", value);
-}
-
-std::string money_text(const StageCost& cost) {
+std::string in_brackets(const StageCost& cost) {
   const std::string unpriced = fmt::format("{}", fmt::join(cost.unpriced, ", "));
   if (cost.money <= 0) return unpriced.empty() ? "" : fmt::format(" (no price of {})", unpriced);
-  return fmt::format(" ({:.2f} in money{})", cost.money, unpriced.empty() ? "" : " without " + unpriced);
+  return fmt::format(" ({}{})", money_text(cost.money, cost.currency),
+                     unpriced.empty() ? "" : " without " + unpriced);
 }
 
-std::string hours_text(const StageCost& cost) {
-  const std::string gpus =
-      cost.gpu_hours > 0 ? hours(cost.gpu_hours) + " GPU-hours" + money_text(cost) + ", " : "";
-  return fmt::format("{} {}{} CPU-hours", cost.at_most ? "at most" : "about", gpus, hours(cost.cpu_hours));
+std::string sum_text(const StageCost& cost) {
+  const bool gpus = cost.gpu_hours > 0;
+  return fmt::format("{} {}{} CPU-hours{}", cost.at_most ? "at most" : "about",
+                     gpus ? hours_text(cost.gpu_hours) + " GPU-hours" + in_brackets(cost) + ", " : "",
+                     hours_text(cost.cpu_hours), gpus ? "" : in_brackets(cost));
+}
+
+// GPU types of a run's site whose nodes have none: what it measured there, it measured on CPUs.
+std::set<std::string> twins_of(const fs::path& run) {
+  std::set<std::string> twins;
+  if (!path_exists(run / "site.yaml")) return twins;
+  Diagnostics ignored;
+  for (const auto& [type, place] : workflow::load_site(run / "site.yaml", ignored).gpus)
+    if (place.twin) twins.insert(type);
+  return twins;
 }
 
 double gpu_hours_used(const fs::path& run) {
@@ -91,6 +109,7 @@ double gpu_hours_used(const fs::path& run) {
 StageCost stage_cost(const std::vector<stages::PlannedJob>& jobs, const StageUsage* usage,
                      const workflow::Prices& prices) {
   StageCost cost;
+  cost.currency = prices.currency;
   if (usage != nullptr) cost.source = usage->source;
   for (const stages::PlannedJob& job : jobs) {
     const StageUsage::Job* known = nullptr;
@@ -103,34 +122,57 @@ StageCost stage_cost(const std::vector<stages::PlannedJob>& jobs, const StageUsa
         cost.unknown.push_back(job.job);
       continue;
     }
-    // What is known under way only is taken to be as much as last time.
-    const double items =
-        job.items > 0 ? static_cast<double>(job.items) : known->items / std::max(1.0, known->jobs);
-    const double held_h = items * known->item_s / 3600;
-    const double gpu_h = held_h * job.resources.gpus_held();
+    const double held_h = items_of(job, *known) * known->item_s_with(job.resources) / 3600;
+    const double gpu_h = held_h * job.resources.gpus_held(), cpu_h = held_h * std::max(1, job.resources.cpus);
     cost.gpu_hours += gpu_h;
-    if (const auto money = prices.of_gpu_hours(job.resources.gpu_type, gpu_h); money)
+    if (const auto money = prices.of_hours(job.resources.gpu_type, gpu_h, cpu_h); money)
       cost.money += *money;
-    else if (gpu_h > 0 && !prices.gpu_hours.empty())
+    else if (gpu_h > 0 && prices.has_hours())
       cost.unpriced.insert(job.resources.gpu_type.empty() ? "any type" : job.resources.gpu_type);
-    cost.cpu_hours += held_h * std::max(1, job.resources.cpus);
+    cost.cpu_hours += cpu_h;
     cost.at_most |= job.upper_bound;
   }
   if (cost.unknown.size() > 0 && cost.gpu_hours + cost.cpu_hours == 0) cost.source.clear();
   return cost;
 }
 
+double StageUsage::Job::item_s_with(const Resources& resources) const {
+  const auto on = resources.gpus > 0 ? item_s_on.find(resources.gpu_type) : item_s_on.end();
+  return on == item_s_on.end() ? item_s : on->second;
+}
+
+void StageCost::add(const StageCost& other) {
+  gpu_hours += other.gpu_hours;
+  cpu_hours += other.cpu_hours;
+  money += other.money;
+  currency = other.currency;
+  unpriced.insert(other.unpriced.begin(), other.unpriced.end());
+  at_most |= other.at_most;
+}
+
+double items_of(const stages::PlannedJob& job, const StageUsage::Job& known) {
+  return job.items > 0 ? static_cast<double>(job.items) : known.items / std::max(1.0, known.jobs);
+}
+
+std::string hours_text(double hours) {
+  return hours >= 100 ? fmt::format("{:.0f}", hours) : fmt::format("{:.2g}", hours);
+}
+
+std::string money_text(double money, const std::string& currency) {
+  return fmt::format("{:.2f} {}", money, currency.empty() ? "in money" : currency);
+}
+
 std::string to_string(const StageCost& cost) {
   if (cost.source.empty() && !cost.unknown.empty()) return "not known: no run here has had such a stage";
-  std::string out = hours_text(cost);
+  std::string out = sum_text(cost);
   if (!cost.unknown.empty()) out += fmt::format(" without {}, not known yet", fmt::join(cost.unknown, ", "));
   return out + (cost.source.empty() ? "" : " (learnt from " + cost.source + ")");
 }
 
 Json to_json(const StageCost& cost) {
   return {{"gpu_hours", cost.gpu_hours}, {"cpu_hours", cost.cpu_hours}, {"money", cost.money},
-          {"unpriced", cost.unpriced},   {"at_most", cost.at_most},     {"unknown", cost.unknown},
-          {"learnt_from", cost.source}};
+          {"currency", cost.currency},   {"unpriced", cost.unpriced},   {"at_most", cost.at_most},
+          {"unknown", cost.unknown},     {"learnt_from", cost.source}};
 }
 
 UsageFinder::UsageFinder(fs::path run, const fs::path& results) : run_(std::move(run)) {
@@ -159,13 +201,47 @@ const StageUsage* UsageFinder::find(const std::string& stage, const std::string&
   return it->second.source.empty() ? nullptr : &it->second;
 }
 
+const std::vector<StageUsage>& UsageFinder::usages_of(const fs::path& run) {
+  const auto [it, is_new] = all_.try_emplace(run);
+  if (!is_new) return it->second;
+  const std::set<std::string> twins = twins_of(run);
+  for (const fs::path& stage : folder_entries(run / "stages"))
+    for (const fs::path& version : folder_entries(stage)) {
+      std::optional<StageUsage> one = read_usage(version);
+      if (!one) continue;
+      for (auto& [name, job] : one->jobs)
+        for (const std::string& twin : twins) job.item_s_on.erase(twin);
+      it->second.push_back(std::move(*one));
+    }
+  return it->second;
+}
+
+const StageUsage* UsageFinder::find_on(const std::string& type, const workflow::StageSpec& stage,
+                                       const stages::PlannedJob& job) {
+  const auto search = [&](const fs::path& run) {
+    const StageUsage* best = nullptr;
+    const auto rank = [&](const StageUsage& usage) {
+      return std::tuple(usage.stage == stage.name, usage.written, usage.source);
+    };
+    for (const StageUsage& one : usages_of(run)) {
+      const auto known = one.jobs.find(job.job);
+      if (one.kind != stage.kind || known == one.jobs.end() || known->second.program != job.program) continue;
+      if (type.empty() ? known->second.item_s <= 0 : !known->second.item_s_on.contains(type)) continue;
+      if (best == nullptr || rank(one) > rank(*best)) best = &one;
+    }
+    return best;
+  };
+  const StageUsage* found = search(run_);
+  for (auto it = others_.begin(); found == nullptr && it != others_.end(); ++it) found = search(*it);
+  return found;
+}
+
 PlanCost plan_cost(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans,
-                   const fs::path& run, const fs::path& results) {
+                   const fs::path& run, UsageFinder& finder) {
   PlanCost out{.stages = {},
                .all = {},
                .budget_gpu_hours = spec.budget.gpu_hours,
                .used_gpu_hours = gpu_hours_used(run)};
-  UsageFinder finder(run, results);
   for (std::size_t i = 0; i < spec.stages.size(); ++i) {
     const workflow::StageSpec& stage = spec.stages[i];
     StageCost cost =
@@ -173,11 +249,8 @@ PlanCost plan_cost(const workflow::WorkflowSpec& spec, const std::vector<plan::S
     const plan::Action action = plans[i].action;
     if (action == plan::Action::kResume) cost.at_most = true;  // a part is done
     if (action == plan::Action::kRun || action == plan::Action::kResume || action == plan::Action::kDepends) {
-      out.all.gpu_hours += cost.gpu_hours;
-      out.all.cpu_hours += cost.cpu_hours;
-      out.all.money += cost.money;
-      out.all.unpriced.insert(cost.unpriced.begin(), cost.unpriced.end());
-      out.all.at_most |= cost.at_most || action == plan::Action::kDepends;
+      out.all.add(cost);
+      out.all.at_most |= action == plan::Action::kDepends;
       if (!cost.unknown.empty()) out.all.unknown.push_back(stage.name);
     }
     out.stages.push_back(std::move(cost));
@@ -188,7 +261,7 @@ PlanCost plan_cost(const workflow::WorkflowSpec& spec, const std::vector<plan::S
 std::string total_text(const PlanCost& cost) {
   const StageCost& all = cost.all;
   const bool nothing = all.gpu_hours + all.cpu_hours == 0;
-  std::string out = nothing && !all.unknown.empty() ? "at a cost that is not known" : hours_text(all);
+  std::string out = nothing && !all.unknown.empty() ? "at a cost that is not known" : sum_text(all);
   if (!nothing && !all.unknown.empty())
     out += " without what is not known of " + (all.unknown.size() > 5
                                                    ? fmt::format("{} stages", all.unknown.size())

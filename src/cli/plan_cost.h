@@ -22,22 +22,28 @@ namespace warpsmith::cli {
 struct StageUsage {
   struct Job {
     std::string program;
-    double jobs = 0, items = 0;  // rounds that had it, and its items over all of them
-    double item_s = 0;           // wall time; 0: not known
+    double jobs = 0, items = 0;               // rounds that had it, and its items over all of them
+    double item_s = 0;                        // wall time; 0: not known
+    std::map<std::string, double> item_s_on;  // the same on GPUs of a type
+    // Of a shard that asks for these: on its type of GPU, where that is known; else as a whole.
+    double item_s_with(const Resources& resources) const;
   };
   std::string source;  // its folder
-  std::string kind;
+  std::string stage, kind;
   std::int64_t written = 0;  // seconds since 1970
   std::map<std::string, Job> jobs;
 };
 
 struct StageCost {
   double gpu_hours = 0, cpu_hours = 0;
-  double money = 0;                  // of the GPU-hours, by the site's prices
+  double money = 0;  // by the site's prices
+  std::string currency;
   std::set<std::string> unpriced;    // GPU types of these hours that have none, where any type has
   bool at_most = false;              // depends on results, and is this at most
   std::vector<std::string> unknown;  // jobs of which nothing is known: not in the sums
   std::string source;                // from where it was learnt; empty: nothing is known
+
+  void add(const StageCost& other);  // all but `unknown` and `source`
 };
 
 // `usage`: of an earlier execution; nullptr: there is none.
@@ -56,12 +62,26 @@ class UsageFinder {
   UsageFinder(std::filesystem::path run, const std::filesystem::path& results);
   // nullptr: nobody knows.
   const StageUsage* find(const std::string& stage, const std::string& kind);
+  // One that says how long an item of that job takes on GPUs of `type` (Job::item_s_on; empty: item_s): of a
+  // stage of the kind, of the same name rather than of another, the newest; in `run`, else in the newest
+  // other run that has one. Twins are no GPUs.
+  const StageUsage* find_on(const std::string& type, const workflow::StageSpec& stage,
+                            const stages::PlannedJob& job);
 
  private:
+  const std::vector<StageUsage>& usages_of(const std::filesystem::path& run);
+
   std::filesystem::path run_;
   std::vector<std::filesystem::path> others_;  // newest first
   std::map<std::string, StageUsage> found_;    // by stage; without source: looked for in vain
+  std::map<std::filesystem::path, std::vector<StageUsage>> all_;  // of a run; read when it is asked for
 };
+
+// Items of the job: what is known under way only is taken to be as much as last time.
+double items_of(const stages::PlannedJob& job, const StageUsage::Job& known);
+std::string hours_text(double hours);  // "120", "3.5", "0.012"
+// "7.50 EUR", "7.50 in money"
+std::string money_text(double money, const std::string& currency);
 
 struct PlanCost {
   std::vector<StageCost> stages;  // each as a whole, in the order of the workflow
@@ -71,7 +91,7 @@ struct PlanCost {
 };
 
 PlanCost plan_cost(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans,
-                   const std::filesystem::path& run, const std::filesystem::path& results);
+                   const std::filesystem::path& run, UsageFinder& finder);
 // Of all that is to run, in one line: "at most 12 GPU-hours, 3 CPU-hours, over the budget of 10 GPU-hours
 // (0.5 used so far)"
 std::string total_text(const PlanCost& cost);

@@ -121,6 +121,8 @@ std::string state_table(const CommandContext& context, const Json& state) {
     if (stage.contains("failure")) out += "  " + stage.at("failure").get<std::string>();
     out += "\n";
   }
+  for (const Json& doubt : state.value("doubted_gpus", Json::array()))
+    out += paint(context, "yellow", "  warning: " + doubt.value("text", "")) + "\n";
   const Json phases = state.value("phase_s", Json::object());
   if (!phases.empty()) {
     out += "  time by phase, of all shards:";

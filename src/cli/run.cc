@@ -21,6 +21,7 @@
 #include "warpsmith/cli/command.h"
 #include "warpsmith/controller/attempts.h"
 #include "warpsmith/controller/controller.h"
+#include "warpsmith/controller/device_doubts.h"
 #include "warpsmith/controller/in_job.h"
 #include "warpsmith/controller/run_folder.h"
 #include "warpsmith/controller/run_queue.h"
@@ -143,9 +144,16 @@ class StageNotifier : public controller::RunObserver {
 void publish(const fs::path& run, bool replayed) {
   const bool changed = controller::aggregate_run(run).written;  // also where it was short or damaged
   // A replayed run has nobody's timings: no report is made of it.
-  if (!replayed && (changed || !path_exists(run / "report.html")))
-    write_file_atomic(run / "report.html",
-                      report::html(store::current_versions(store::read_results(run / "results.h5"))));
+  if (replayed || (!changed && path_exists(run / "report.html"))) return;
+  store::Results results = store::current_versions(store::read_results(run / "results.h5"));
+  controller::note_doubts(run, results);
+  write_file_atomic(run / "report.html", report::html(results));
+}
+
+// Tells of each GPU that is hardly what its kind says, once and at once.
+void tell_doubts(const fs::path& run, std::set<std::string>& told, ProgressPrinter& progress) {
+  for (const controller::DeviceDoubt& doubt : controller::device_doubts(run))
+    if (told.insert(doubt.uuid).second) progress.on_message(to_string(doubt));
 }
 
 std::string command_again(const Options& options, const CommandContext& context) {
@@ -316,8 +324,10 @@ int run_workflow(const Options& options, CommandContext& context) {
   parts.executor = &executor;
   parts.observer = &observer;
   parts.interrupted = [] { return stop_asked.load(); };
-  const auto publish_safely = [&run, &progress, replayed = replay.has_value()] {
+  std::set<std::string> doubted;  // GPUs that were told of
+  const auto publish_safely = [&run, &progress, &doubted, replayed = replay.has_value()] {
     try {
+      tell_doubts(run, doubted, progress);
       publish(run, replayed);
     } catch (const Error& e) {  // the records are safe; it is tried again at the next stage
       progress.on_message(std::string("results.h5 was not written: ") + e.what());
@@ -336,7 +346,9 @@ int run_workflow(const Options& options, CommandContext& context) {
   parts.unsandboxed = options.unsandboxed;
   parts.run_id = json.value("id", "");
   try {
-    const controller::RunOutcome outcome = controller::Controller(std::move(parts)).run();
+    controller::RunOutcome outcome = controller::Controller(std::move(parts)).run();
+    outcome.state.update(options.answer);
+    outcome.state["doubted_gpus"] = controller::to_json(controller::device_doubts(run));
     progress.clear();
     const int code = finish(outcome, run, again, spec, replay.has_value(), context);
     if (outcome.kind != controller::RunOutcome::Kind::kDetached || !options.in_job || !time_is_up)

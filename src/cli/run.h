@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "warpsmith/base/json.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/plan/plan.h"
 
@@ -19,6 +20,7 @@ struct RunOptions {
   plan::Selection selection;
   bool fresh = false, unsandboxed = false, quiet = false, detach = false, in_job = false;
   std::vector<std::string> command;  // as this process was called
+  Json answer = Json::object();      // what --json answers beside the run's state
 };
 
 // Carries the workflow through its stages, or goes on with its run. Returns the exit code; throws Error.

@@ -16,6 +16,7 @@
 #include "warpsmith/base/text.h"
 #include "warpsmith/base/untrusted.h"
 #include "warpsmith/cli/command.h"
+#include "warpsmith/controller/device_doubts.h"
 #include "warpsmith/controller/run_folder.h"
 
 namespace warpsmith::cli {
@@ -161,6 +162,7 @@ Shown show_unreadable(const fs::path& folder, const Error& e) {
 Shown show(const CommandContext& context, const fs::path& folder) {
   try {
     Shown shown{read_state(folder), ""};
+    shown.state["doubted_gpus"] = controller::to_json(controller::device_doubts(folder));
     shown.text = with_state(folder, [&] { return status_text(context, folder, shown.state); });
     if (shown.state.value("state", "") == "failed") shown.exit_code = kExitFailed;
     return shown;

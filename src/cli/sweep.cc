@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 
+#include "gpu_types.h"
 #include "load_options.h"
 #include "print.h"
 #include "run.h"
@@ -14,6 +15,8 @@
 #include "warpsmith/base/untrusted.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/controller/run_folder.h"
+#include "warpsmith/controller/site_executor.h"
+#include "warpsmith/process/machine.h"
 #include "warpsmith/records/verdict.h"
 #include "warpsmith/workflow/load.h"
 #include "warpsmith/workflow/other_run.h"
@@ -24,7 +27,7 @@ namespace warpsmith::cli {
 namespace {
 
 struct Options {
-  std::string run, select = "best";
+  std::string run, select = "best", deadline;
   std::vector<std::string> gpus;
   RunOptions as_run;
 };
@@ -61,8 +64,31 @@ std::string sweep_name(const fs::path& run) {
   return name.substr(0, kLongest - kEnding.size()).append(kEnding);
 }
 
+// What measuring would take on each type; before anything runs.
+TypeCosts costs_of(const RunOptions& as_run, double deadline_s, const CommandContext& context) {
+  workflow::LoadResult loaded = workflow::load_workflow(as_run.file, with_folders({}));
+  if (!loaded.spec) throw InvalidInput(std::move(loaded.mistakes));
+  const workflow::WorkflowSpec of_file = *loaded.spec;
+  std::string site = as_run.site;
+  if (site.empty() && path_exists(fs::path(as_run.run_dir) / "run.json"))
+    site = read_run_json(as_run.run_dir).value("site", "");
+  const std::optional<workflow::SiteSpec> place = controller::load_named_site(site);
+  const std::vector<process::Gpu> gpus = controller::look_at_place(*loaded.spec, place);
+  UsageFinder usages(as_run.run_dir, context.results);
+  return type_costs({.of_file = of_file,
+                     .spec = *loaded.spec,
+                     .plans = plan::plan_stages(*loaded.spec, plan::digest_datasets(*loaded.spec),
+                                                controller::read_history(as_run.run_dir)),
+                     .site = place ? &*place : nullptr,
+                     .machine = controller::stocks_of(gpus),
+                     .cpus = static_cast<int>(process::allowed_cpus().size()),
+                     .deadline_s = deadline_s},
+                    usages);
+}
+
 int sweep(const Options& options, CommandContext& context) {
   check_types(options.gpus);
+  const double deadline_s = deadline_seconds(options.deadline);
   const fs::path run = absolute_folder(find_run(context, options.run));
   if (const std::string lack = workflow::lack_of_run(run); !lack.empty()) throw Error(lack, kExitUsage);
   const workflow::WorkflowSpec source = workflow_of(run);
@@ -82,6 +108,9 @@ int sweep(const Options& options, CommandContext& context) {
   as_run.file = file.string();
   as_run.run_dir = folder.string();
   as_run.command = command_line();
+  const TypeCosts costs = costs_of(as_run, deadline_s, context);
+  as_run.answer["gpu_types"] = to_json(costs);
+  for (const std::string& line : type_lines(costs)) print_error("%s\n", line);
   const int code = run_workflow(as_run, context);
   if (code != kExitOk || measured_something(folder)) return code;
   print_error("The sweep measured nothing: no candidate has a verdict of one of these GPU types.\n");
@@ -119,6 +148,7 @@ void add_sweep(CLI::App& app, CommandContext& context) {
   command
       ->add_option("--select", options->select, "best: the fastest of each task; all: every correct program")
       ->check(CLI::IsMember({"best", "all"}));
+  add_deadline_option(*command, options->deadline);
   command->add_flag("--new", options->as_run.fresh, "Make another run instead of going on with the last");
   command->add_option("--run-dir", options->as_run.run_dir,
                       "Folder of the sweep's run (default: results/<name of the run>-sweep)");

@@ -3,6 +3,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/paths.h"
+#include "warpsmith/controller/device_doubts.h"
 #include "warpsmith/plan/plan.h"
 #include "warpsmith/run/journal.h"
 #include "warpsmith/run/usage.h"
@@ -59,7 +60,10 @@ std::vector<store::AttemptRow> read_attempts(const std::filesystem::path& run,
     row.time_s = one->asked.time_s;
     row.wall_s = e.wall_s;
     row.cpu_s = e.cpu_s;
-    row.money = prices.of_gpu_hours(row.gpu_type, one->asked.gpus_held() * e.wall_s / 3600).value_or(0);
+    row.money = prices
+                    .of_hours(row.gpu_type, one->asked.gpus_held() * e.wall_s / 3600,
+                              one->asked.cpus * e.wall_s / 3600)
+                    .value_or(0);
     row.peak_memory_bytes = static_cast<std::int64_t>(e.memory);
     rows.push_back(std::move(row));
     executions.push_back(job.execution);
@@ -82,7 +86,9 @@ store::Aggregated aggregate_run(const std::filesystem::path& run, bool rebuild) 
 
 store::Results current_results(const std::filesystem::path& run) {
   aggregate_run(run);
-  return store::current_versions(store::read_results(run / "results.h5"));
+  store::Results results = store::current_versions(store::read_results(run / "results.h5"));
+  note_doubts(run, results);
+  return results;
 }
 
 }  // namespace warpsmith::controller

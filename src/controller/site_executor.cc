@@ -30,6 +30,8 @@ int cluster_slots(const std::vector<executor::SlurmNode>& nodes, const workflow:
   return std::clamp(cpus, 1, kMostSlots);
 }
 
+}  // namespace
+
 workflow::GpuStocks stocks_of(const std::vector<process::Gpu>& gpus) {
   workflow::GpuStocks stocks;
   for (const process::Gpu& gpu : gpus) {
@@ -41,8 +43,6 @@ workflow::GpuStocks stocks_of(const std::vector<process::Gpu>& gpus) {
   }
   return stocks;
 }
-
-}  // namespace
 
 std::string token_prefix(const std::string& run_id) { return "ws-" + run_id + "-"; }
 

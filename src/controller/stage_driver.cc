@@ -293,6 +293,9 @@ void StageDriver::write_usage(std::uint32_t stage) const {
   Json by_name = Json::object();
   for (const auto& [name, job] : core_.usage.of(one.spec->name, one.execution)) {
     const auto program = one.programs.find(name);
+    Json by_gpu = Json::object();
+    for (const auto& [type, timed] : job.by_gpu)
+      by_gpu[type] = {{"timed_items", timed.items}, {"wall_s", timed.wall_s}};
     by_name[name] = {{"program", program == one.programs.end() ? "" : program->second},
                      {"jobs", job.jobs},
                      {"shards", job.shards},
@@ -302,6 +305,7 @@ void StageDriver::write_usage(std::uint32_t stage) const {
                      {"wall_s", job.timed.wall_s},
                      {"cpu_s", job.cpu_s},
                      {"gpu_s", job.gpu_s},
+                     {"by_gpu", std::move(by_gpu)},
                      {"peak_memory_bytes", job.peak_memory_bytes}};
   }
   const Json file = {{"schema", "warpsmith.usage/1"},

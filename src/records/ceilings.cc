@@ -40,6 +40,19 @@ std::string state_text(const GpuState& s) {
   return text.empty() ? "not told" : text;
 }
 
+std::string fingerprint_text(const Fingerprint& f) {
+  std::string out;
+  for (const auto& [name, digest] : f.patterns) out += (out.empty() ? "" : ", ") + name + " " + digest;
+  out = "bits: " + (out.empty() ? "none" : out) + "\n";
+  if (const auto it = f.figures.find(kFloat64Share); it != f.figures.end())
+    out += "float64 multiply-adds: " + three_digits(100 * it->second) + " % of the rate of float32\n";
+  if (const auto it = f.figures.find(kSmClock); it != f.figures.end())
+    out += "SMs at work: " + three_digits(it->second / 1e6) + " MHz\n";
+  if (const auto it = f.figures.find(kL2Edge); it != f.figures.end())
+    out += "read from L2: up to " + format_size(static_cast<std::uint64_t>(it->second)) + "\n";
+  return out;
+}
+
 }  // namespace
 
 const CeilingFigure* Ceilings::find(const std::string& figure) const {
@@ -56,6 +69,18 @@ const Fields<CeilingFigure>& fields_of(const CeilingFigure&) {
       field("high", &F::high, {.meaning = "the most of the repeats", .presence = kNeeded}),
       field("repeats", &F::repeats, {.meaning = "number of repeats", .presence = kWritten}),
       field("how", &F::how, {.meaning = "the sizes that gave the best figure", .presence = kWritten}),
+  };
+  return fields;
+}
+
+const Fields<Fingerprint>& fields_of(const Fingerprint&) {
+  using F = Fingerprint;
+  constexpr Presence kWritten = Presence::kWritten;
+  static const Fields<F> fields = {
+      field("code", &F::code, {.meaning = "digest of the kernels that made it", .presence = kWritten}),
+      field("patterns", &F::patterns,
+            {.meaning = "digests of the bits of fixed computations, by name", .presence = kWritten}),
+      field("figures", &F::figures, {.meaning = "speeds and sizes by name, below", .presence = kWritten}),
   };
   return fields;
 }
@@ -87,6 +112,8 @@ const Fields<Ceilings>& ceilings_fields() {
       field("before", &C::before, {.meaning = "state of the GPU before, by NVML"}),
       field("after", &C::after, {.meaning = "and after"}),
       field("figures", &C::figures, {.meaning = "figures by name, below", .presence = kNeeded}),
+      field("kind", &C::kind, {.meaning = "GPU type that it was taken for, as the site names it"}),
+      field("fingerprint", &C::fingerprint, {.meaning = "what tells chips apart, below"}),
   };
   return fields;
 }
@@ -166,6 +193,7 @@ std::string ceilings_text(const Ceilings& c) {
                   f->how.c_str());
     out += line;
   }
+  if (c.fingerprint) out += fingerprint_text(*c.fingerprint);
   if (c.before) out += "before: " + state_text(*c.before) + "\n";
   if (c.after) out += "after:  " + state_text(*c.after) + "\n";
   for (const auto& [name, value] : c.settings) out += name + ": " + value + "\n";

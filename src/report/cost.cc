@@ -150,8 +150,10 @@ std::string cost_table(const std::vector<CostRow>& rows) {
          "of attempts that failed, were cancelled or ran into a limit, and left items undone; what they had "
          "recorded counts all the "
          "same." +
-         std::string(money ? " Money: GPU-hours by the site's prices; types without one are not in it."
-                           : "") +
+         std::string(
+             money ? " Money: by the site's prices of GPU-hours, and of CPU-hours without a GPU; what has no "
+                     "price is not in it."
+                   : "") +
          "</p>\n";
 }
 

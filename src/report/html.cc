@@ -318,7 +318,13 @@ std::string devices_section(const store::Results& results) {
   for (const DeviceFacts& d : results.devices)
     out += fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
                        escape(d.kind), escape(d.name), escape(d.host), d.threads, d.cores, escape(d.sandbox));
-  return out + "</tbody></table>\n";
+  out += "</tbody></table>\n";
+  std::set<std::string> told;  // a GPU may have several rows
+  for (const DeviceFacts& d : results.devices)
+    if (const auto doubts = d.extra.find("doubts"); doubts != d.extra.end() && told.insert(d.uuid).second)
+      out += fmt::format("<p class=\"warning\">{} on {} ({}) is hardly what its kind says: {}.</p>\n",
+                         escape(d.kind), escape(d.host), escape(d.uuid), escape(doubts->second));
+  return out;
 }
 
 // What report.js draws.

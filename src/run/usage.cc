@@ -91,9 +91,14 @@ void Usage::take(const Event& e) {
   ++job.attempts;
   job.items += attempt->items;
   if (e.wall_s > 0) {
-    ++job.timed.attempts;
-    job.timed.items += attempt->items;
-    job.timed.wall_s += e.wall_s;
+    const Resources& asked = attempt->asked;
+    for (TimedItems* timed :
+         {&job.timed, asked.gpus > 0 && !asked.gpu_type.empty() ? &job.by_gpu[asked.gpu_type] : nullptr}) {
+      if (timed == nullptr) continue;
+      ++timed->attempts;
+      timed->items += attempt->items;
+      timed->wall_s += e.wall_s;
+    }
   }
   job.cpu_s += e.cpu_s;
   job.peak_memory_bytes = std::max(job.peak_memory_bytes, e.memory);

@@ -308,7 +308,8 @@ const Table<AttemptRow>& attempt_table() {
               field("shards_a_gpu", &R::shards_a_gpu,
                     {.meaning = "shards that might share the GPU; 1: it was this one's own", .since = 12}),
               field("money", &R::money,
-                    {.meaning = "its GPU-hours by the site's prices; 0: there is none for its GPU",
+                    {.meaning = "by the site's prices of its GPU-hours, or of its CPU-hours without a GPU; "
+                                "0: there is none",
                      .since = 13}),
           })};
   return table;

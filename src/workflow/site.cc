@@ -237,6 +237,9 @@ class SiteLoader {
 
   void read_prices(const Node& node) {
     MapReader map(node, "`prices`", mistakes_);
+    read_keys(price_keys(), map, site_.prices, mistakes_);
+    if (const Node* currency = node.find("currency"); currency != nullptr && !site_.prices.currency.empty())
+      check_text(shell_line_rule(), "currency", *currency, mistakes_);
     for (const Entry& entry : map.map("gpu_hours")) {
       if (site_.executor == "slurm" && !site_.gpus.contains(entry.key))
         mistakes_.push_back(mistake_at(entry.place,

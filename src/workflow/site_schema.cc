@@ -73,17 +73,16 @@ Json site_json_schema() {
       {"propertyNames", {{"pattern", "^(?!([cC][pP][uU]|[aA][uU][tT][oO])$)[A-Za-z_][A-Za-z0-9_-]{0,63}$"}}},
       {"additionalProperties", closed_or_empty_map(place_properties(kGpu), "A GPU type.")}};
   properties["controller"] = closed_or_empty_map(std::move(controller), "The controller's own job.");
-  properties["prices"] = closed_or_empty_map(
-      {{"gpu_hours",
-        {{"type", {"object", "null"}},
-         {"description", "Of an hour of a GPU, by type as `gpus` names it."},
-         {"additionalProperties", {{"type", "number"}, {"minimum", 0}, {"maximum", 1e6}}}}},
-       {"tokens",
-        {{"type", {"object", "null"}},
-         {"description", "Of a million tokens, by model as its server calls it."},
-         {"additionalProperties",
-          closed_or_empty_map(plain_properties(token_price_keys(), TokenPrices{}), "A model.")}}}},
-      "What GPUs and servers cost, all in one currency.");
+  Json prices = plain_properties(price_keys(), Prices{});
+  prices["gpu_hours"] = {{"type", {"object", "null"}},
+                         {"description", "Of an hour of a GPU, by type as `gpus` names it."},
+                         {"additionalProperties", {{"type", "number"}, {"minimum", 0}, {"maximum", 1e6}}}};
+  prices["tokens"] = {{"type", {"object", "null"}},
+                      {"description", "Of a million tokens, by model as its server calls it."},
+                      {"additionalProperties",
+                       closed_or_empty_map(plain_properties(token_price_keys(), TokenPrices{}), "A model.")}};
+  properties["prices"] =
+      closed_or_empty_map(std::move(prices), "What GPUs and servers cost, all in one currency.");
   Json schema = closed_or_empty_map(std::move(properties), "A Warpsmith site; see slurm/README.md.",
                                     {"schema", "name"});
   schema["type"] = "object";

@@ -172,6 +172,18 @@ const Table<SiteSpec>& controller_keys() {
   return table;
 }
 
+const Table<Prices>& price_keys() {
+  using S = Prices;
+  static const Table<S> table = {
+      {{"currency", Form::kString, "What all prices are in, such as EUR; it is shown beside sums."},
+       &S::currency},
+      {{"cpu_hours", Form::kNumber, "Of an hour of a CPU of a shard without a GPU; 0: it has no price.", 0,
+        1e6},
+       &S::cpu_hours},
+  };
+  return table;
+}
+
 const Table<TokenPrices>& token_price_keys() {
   using S = TokenPrices;
   static const Table<S> table = {

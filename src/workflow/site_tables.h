@@ -43,6 +43,7 @@ struct SlurmKeys {
 };
 const Table<SlurmKeys>& slurm_keys();
 
+const Table<Prices>& price_keys();  // beside its maps
 const Table<TokenPrices>& token_price_keys();
 const Table<SiteSpec>& site_keys();        // of the file itself
 const Table<SiteSpec>& controller_keys();  // of `controller`, beside those of a place

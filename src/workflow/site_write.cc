@@ -169,14 +169,17 @@ class SiteWriter {
 
   void write_prices() {
     out_ +=
-        "\n# Of an hour of a GPU, by type; of a million tokens, by model as its server calls it. All in one "
+        "\n# Of an hour of a CPU; of a GPU, by type; of a million tokens, by model as its server calls it. "
+        "All in one "
         "currency.\n";
     if (site_.prices == Prices{}) {
       out_ +=
-          "# prices:\n#   gpu_hours: {H100: 2.5}\n#   tokens:\n#     gpt-4o: {prompt: 2.5, completion: 10}\n";
+          "# prices:\n#   currency: EUR\n#   cpu_hours: 0.02\n#   gpu_hours: {H100: 2.5}\n#   tokens:\n#     "
+          "gpt-4o: {prompt: 2.5, completion: 10}\n";
       return;
     }
     out_ += "prices:\n";
+    write_table(price_keys(), site_.prices, Prices{}, "  ");
     if (!site_.prices.gpu_hours.empty()) out_ += "  gpu_hours:\n";
     for (const auto& [type, price] : site_.prices.gpu_hours)
       out_ += fmt::format("    {}: {}\n", show_string(type), price);

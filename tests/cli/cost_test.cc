@@ -264,6 +264,8 @@ TEST_F(CostTest, AttemptsAreRowsWithWhatTheyAskedForAndTook) {
       run_ / "site.yaml",
       "schema: warpsmith.site/1\nname: lab\ngpus: {L40: {}}\nprices: {gpu_hours: {L40: 1.8}}\n");
   EXPECT_NEAR(controller::read_attempts(run_)[1].money, 1.8 * 2 * 20 / 3600, 1e-12);
+  write_file_atomic(run_ / "site.yaml", "schema: warpsmith.site/1\nname: lab\nprices: {cpu_hours: 9}\n");
+  EXPECT_EQ(controller::read_attempts(run_)[1].money, 0) << "its CPUs are a part of the price of its GPUs";
 
   EXPECT_EQ(controller::aggregate_run(run_).attempts, 13u);
   EXPECT_EQ(store::read_results(run_ / "results.h5").attempts.size(), 13u);
@@ -345,6 +347,7 @@ TEST_F(CostTest, AStageLeavesItsUsage) {
   EXPECT_EQ(work.at("wall_s"), 3.0 * kItems * 10);
   EXPECT_EQ(work.at("cpu_s"), 3.0 * kItems * 5);
   EXPECT_EQ(work.at("gpu_s"), 3.0 * kItems * 20);
+  EXPECT_EQ(work.at("by_gpu"), (Json{{"L40", {{"timed_items", 3 * kItems}, {"wall_s", 3.0 * kItems * 10}}}}));
   EXPECT_EQ(work.at("peak_memory_bytes"), 1000);
 }
 
@@ -394,6 +397,16 @@ TEST(StageCost, SaysTheMoneyWhereTheSiteHasPrices) {
             "about 3 GPU-hours (no price of H20), 2 CPU-hours" + learnt);
 }
 
+TEST(StageCost, GoesByTheTypeOfGpuWhereItsTimeIsKnown) {
+  StageUsage usage = kUsage;
+  usage.jobs["measure"].item_s_on["L40"] = 72;
+  stages::PlannedJob job = planned("measure", 100, false, 1);
+  job.resources.gpu_type = "L40";
+  EXPECT_NEAR(stage_cost({job}, &usage).gpu_hours, 2, 1e-9);
+  job.resources.gpu_type = "H20";
+  EXPECT_NEAR(stage_cost({job}, &usage).gpu_hours, 1, 1e-9) << "as jobs went on other types";
+}
+
 TEST(StageCost, SaysWhatIsNotKnown) {
   StageCost cost =
       stage_cost({planned("generate", 5), planned("compile", 1000), planned("train", 5)}, &kUsage);
@@ -438,7 +451,8 @@ TEST_F(CostTest, APlanLearnsFromItsOwnRunElseFromTheNewestOther) {
   const auto plan = [&] {
     const auto plans =
         plan::plan_stages(spec_, plan::digest_datasets(spec_), controller::read_history(run_), {});
-    return plan_cost(spec_, plans, run_, results_);
+    UsageFinder finder(run_, results_);
+    return plan_cost(spec_, plans, run_, finder);
   };
   spec_.stages[0].settings = workflow::CommandSettings{.argv = {"/bin/true"}, .items = "tasks"};
   for (int i = 0; i < 90; ++i) spec_.stages[0].dataset.train.push_back("t" + std::to_string(i));

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "scratch.h"
@@ -17,6 +18,7 @@
 #include "warpsmith/measure/reference.h"
 #include "warpsmith/process/gpus.h"
 #include "warpsmith/records/ceilings.h"
+#include "warpsmith/records/gpu_doubts.h"
 #include "warpsmith/toolchain/gpu.h"
 
 namespace warpsmith::measure {
@@ -149,6 +151,26 @@ TEST_F(OnAGpu, TheShortProbeIsQuickAndMakesSense) {
   EXPECT_GT(c.find(kLaunchQueued)->median, 300);
   EXPECT_LT(c.find(kLaunchQueued)->median, c.find(kLaunchIdle)->median);
   EXPECT_LT(c.find(kLaunchIdle)->median, 100e3);
+}
+
+TEST_F(OnAGpu, ItsFingerprintMakesSenseAndFitsItsName) {
+  const Ceilings one = probe_this_gpu({.cache = cache(), .thorough = false, .unsandboxed = true});
+  ASSERT_TRUE(one.fingerprint);
+  EXPECT_EQ(one.fingerprint->patterns.size(), one.major >= 8 ? 10u : one.fingerprint->patterns.size());
+  std::set<std::string> digests;
+  for (const auto& [name, digest] : one.fingerprint->patterns) digests.insert(digest);
+  EXPECT_EQ(digests.size(), one.fingerprint->patterns.size()) << "each computes something of its own";
+  const auto& figures = one.fingerprint->figures;
+  ASSERT_TRUE(figures.contains(kFloat64Share) && figures.contains(kSmClock));
+  EXPECT_GT(figures.at(kFloat64Share), 1 / 100.0);
+  EXPECT_LT(figures.at(kFloat64Share), 1.1);
+  EXPECT_GT(figures.at(kSmClock), 200e6);
+  EXPECT_LT(figures.at(kSmClock), 5e9);
+  if (const auto edge = figures.find(kL2Edge); edge != figures.end()) {
+    EXPECT_GT(edge->second, static_cast<double>(one.l2_bytes) / 9);
+  }
+  for (const std::string& doubt : gpu_doubts(one, process::known_gpu_type(one.name), {}))
+    ADD_FAILURE() << doubt;
 }
 
 TEST_F(OnAGpu, WhatSkipsItsInputIsTooFast) {

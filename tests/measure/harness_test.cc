@@ -5,6 +5,7 @@
 
 #include "gpu/context.h"
 #include "gpu/harness.h"
+#include "probe/fingerprint.h"
 #include "scratch.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/measure/harness_cubin.h"
@@ -14,13 +15,21 @@ namespace {
 
 TEST(HarnessKernels, AreMadeForEveryGeneration) {
   const Scratch scratch;
-  for (const char* target : {"sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120"}) {
+  for (const char* target : {"sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120"}) {
     const std::vector<std::byte> cubin = harness_cubin(target, scratch.path(), true);
     ASSERT_GT(cubin.size(), 4u) << target;
     EXPECT_EQ(std::to_integer<int>(cubin[0]), 0x7f) << target;
     EXPECT_EQ(std::to_integer<char>(cubin[1]), 'E') << target;
   }
   EXPECT_THROW(harness_cubin("sm_1", scratch.path(), true), Error);
+}
+
+TEST(Fingerprint, TheEdgeOfL2IsWhereReadingAgainGetsSlow) {
+  EXPECT_EQ(edge_of({{10, 2e12}, {20, 5e12}, {30, 5.1e12}, {40, 4.9e12}, {50, 3e12}, {60, 2e12}}), 40);
+  EXPECT_EQ(edge_of({{10, 5e12}, {20, 2e12}}), 10);
+  EXPECT_EQ(edge_of({{10, 2.1e12}, {20, 2e12}}), 0) << "no edge is seen";
+  EXPECT_EQ(edge_of({{10, 5e12}}), 0);
+  EXPECT_EQ(edge_of({}), 0);
 }
 
 TEST(Operands, LieInWindowsInAnOrderOfTheirOwn) {

@@ -100,10 +100,12 @@ TEST(Fields, OfCeilingsAreAllTheirMembers) {
                           .before = GpuState{1980, 2619, 45, 312.5, "gpu_idle"},
                           .after = GpuState{1755, 3201, 61, 512.25, "none"},
                           .settings = {{"ecc", "on"}},
-                          .figures = {{"read_bytes_s", {4e12, 3e12, 5e12, 7, "1024 MiB"}}}};
+                          .figures = {{"read_bytes_s", {4e12, 3e12, 5e12, 7, "1024 MiB"}}},
+                          .kind = "H200",
+                          .fingerprint = Fingerprint{"c0de", {{"exp2", "ab"}}, {{kFloat64Share, 0.5}}}};
   const Ceilings back = ceilings_from_json(Json::parse(to_json(ceilings).dump()));
   const auto& [name, uuid, driver, host, major, minor, sms, l2_bytes, memory_bytes, date, thorough, seconds,
-               before, after, settings, figures] = back;
+               before, after, settings, figures, kind, fingerprint] = back;
   EXPECT_EQ(name, "NVIDIA H200");
   EXPECT_EQ(uuid, "GPU-1");
   EXPECT_EQ(driver, "13.0");
@@ -117,6 +119,11 @@ TEST(Fields, OfCeilingsAreAllTheirMembers) {
   EXPECT_TRUE(thorough);
   EXPECT_EQ(seconds, 1.25);
   EXPECT_EQ(settings, ceilings.settings);
+  EXPECT_EQ(kind, "H200");
+  ASSERT_TRUE(fingerprint);
+  EXPECT_EQ(fingerprint->code, "c0de");
+  EXPECT_EQ(fingerprint->patterns, ceilings.fingerprint->patterns);
+  EXPECT_EQ(fingerprint->figures, ceilings.fingerprint->figures);
   ASSERT_TRUE(before && after && figures.contains("read_bytes_s"));
   const auto& [sm_clock_mhz, memory_clock_mhz, temperature_c, power_w, clock_reasons] = *before;
   EXPECT_EQ(sm_clock_mhz, 1980);
@@ -219,6 +226,7 @@ TEST(Fields, AreThoseOfTheFormatDocument) {
   expect_documented("Keys of ceilings", ceilings_fields());
   expect_documented("Keys of `before` and `after`", fields_of(GpuState()));
   expect_documented("Keys of a figure", fields_of(CeilingFigure()));
+  expect_documented("Keys of `fingerprint`", fields_of(Fingerprint()));
 }
 
 }  // namespace

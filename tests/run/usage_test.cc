@@ -117,6 +117,9 @@ TEST(Usage, SumsByJobOverRounds) {
   EXPECT_EQ(measure.timed.wall_s, 36);
   EXPECT_EQ(measure.cpu_s, 18);
   EXPECT_EQ(measure.gpu_s, 36);
+  ASSERT_EQ(measure.by_gpu.size(), 1u);
+  EXPECT_EQ(measure.by_gpu.at("L40").items, 6u);
+  EXPECT_EQ(measure.by_gpu.at("L40").wall_s, 36);
   EXPECT_EQ(measure.peak_memory_bytes, 51u);
   EXPECT_EQ(usage.of("a", 0).at("train").attempts, 0u);
   EXPECT_TRUE(usage.of("a", 1).empty());

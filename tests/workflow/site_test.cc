@@ -411,6 +411,10 @@ TEST(SiteYaml, AnySiteComesBack) {
       }
       site.gpus[type] = place;
     }
+    if (random.below(2) == 0) site.prices.currency = "EUR";
+    if (random.below(2) == 0) site.prices.cpu_hours = 0.02;
+    for (const auto& [type, place] : site.gpus)
+      if (random.below(2) == 0) site.prices.gpu_hours[type] = 2.5;
     expect_round_trip(site);
     if (HasFailure()) return;
   }
@@ -521,8 +525,10 @@ TEST(SiteReadme, TablesHoldTheKeysOfTheFormat) {
   };
   const Json file = site_json_schema().at("properties");
   compare("## Keys of the file", file);
-  compare("### `prices`",
-          file.at("prices").at("properties").at("tokens").at("additionalProperties").at("properties"));
+  Json prices = file.at("prices").at("properties");
+  prices.update(Json(prices.at("tokens").at("additionalProperties").at("properties")));
+  for (const char* key : {"gpu_hours", "tokens"}) prices.erase(key);
+  compare("### `prices`", prices);
   compare("### `slurm`", file.at("slurm").at("properties"));
   Json gpu = file.at("gpus").at("additionalProperties").at("properties"), place = gpu;
   for (const char* key : {"gres", "names", "target", "twin"}) place.erase(key);

@@ -11,6 +11,7 @@
 
 #include "warpsmith/process/gpus.h"
 #include "warpsmith/run/executor.h"
+#include "warpsmith/workflow/devices.h"
 #include "warpsmith/workflow/site.h"
 #include "warpsmith/workflow/spec.h"
 
@@ -32,6 +33,8 @@ std::optional<workflow::SiteSpec> load_named_site(const std::string& site);
 // may have (process::usable_gpus); looks for them only where jobs run here and the workflow asks for some.
 std::vector<process::Gpu> look_at_place(workflow::WorkflowSpec& spec,
                                         const std::optional<workflow::SiteSpec>& site);
+
+workflow::GpuStocks stocks_of(const std::vector<process::Gpu>& gpus);
 
 // "`device: auto` is L40: this machine has 2 L40"; empty where no stage says auto, or none could be chosen.
 std::string auto_device_text(const workflow::WorkflowSpec& spec);

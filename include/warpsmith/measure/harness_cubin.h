@@ -15,4 +15,7 @@ namespace warpsmith::measure {
 std::vector<std::byte> harness_cubin(const std::string& target, const std::filesystem::path& cache,
                                      bool unsandboxed);
 
+// Digest of the text of the kernels that a Fingerprint (records/ceilings.h) is made with.
+std::string fingerprint_code();
+
 }  // namespace warpsmith::measure

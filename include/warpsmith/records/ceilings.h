@@ -22,6 +22,21 @@ struct CeilingFigure {
 };
 const Fields<CeilingFigure>& fields_of(const CeilingFigure& figure);
 
+// What tells chips apart whatever they are called. Patterns are bits of fixed computations, which chips of
+// one design share (H100, H200 and H20 are one); figures are speeds and sizes. What a GPU or its driver does
+// not support is not in it.
+struct Fingerprint {
+  std::string code;                             // digest of the kernels: patterns of others are no match
+  std::map<std::string, std::string> patterns;  // name -> first 16 digits of the SHA-256 of its bits
+  std::map<std::string, double> figures;
+};
+const Fields<Fingerprint>& fields_of(const Fingerprint& fingerprint);
+
+// Names of a fingerprint's figures.
+inline constexpr const char* kFloat64Share = "float64_share";  // rate of multiply-adds, of that of float32
+inline constexpr const char* kSmClock = "sm_clock_hz";         // while it computes, by its own two clocks
+inline constexpr const char* kL2Edge = "l2_edge_bytes";        // memory of that size is read as fast as L2
+
 // Names of figures. Bytes a second: those of memory, read and written ones together. FLOP a second: of the
 // product of two square matrices, 2 n^3 of them.
 inline constexpr const char* kReadBandwidth = "read_bytes_s";
@@ -44,6 +59,8 @@ struct Ceilings {
   std::optional<GpuState> before, after;
   std::map<std::string, std::string> settings;  // of the GPU, by NVML
   std::map<std::string, CeilingFigure> figures;
+  std::string kind;  // the GPU type that it was taken for, as the site names it; empty: not told
+  std::optional<Fingerprint> fingerprint;
 
   const CeilingFigure* find(const std::string& figure) const;
 };

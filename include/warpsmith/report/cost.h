@@ -20,7 +20,7 @@ struct CostRow {
   double held_cpu_s = 0;  // wall time times the CPUs that were asked for
   bool cpus_known = true;
   double gpu_hours = 0;           // wall time times the GPUs that were asked for
-  double money = 0;               // of these, by the site's prices; 0: it has none for their type
+  double money = 0;               // by the site's prices; 0: it has none for what was held
   double unpriced_gpu_hours = 0;  // of these, those without a price
   double lost_s = 0;  // wall time of attempts that left items undone, so that others had to go on with them
   std::int64_t peak_memory_bytes = 0,

@@ -68,6 +68,7 @@ struct JobUsage {
   std::uint64_t items = 0;  // that have a record
   // Without attempts whose end nobody saw: the records of these have cost nobody knows what.
   TimedItems timed;
+  std::map<std::string, TimedItems> by_gpu;  // of these, those of attempts that asked for GPUs of a type
   double cpu_s = 0;
   double gpu_s = 0;  // wall time of attempts times their GPUs
   std::uint64_t peak_memory_bytes = 0;

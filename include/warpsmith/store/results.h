@@ -122,7 +122,7 @@ struct AttemptRow {
   std::int64_t shards_a_gpu = 1;     // that might share the GPU
   std::int64_t memory_bytes = 0, peak_memory_bytes = 0;  // asked for (0: not limited), and used
   double time_s = 0, wall_s = 0, cpu_s = 0;              // asked for (0: not limited), and taken
-  double money = 0;                                      // by the site's prices; 0: it has none for its GPU
+  double money = 0;                                      // by the site's prices; 0: it has none
   bool set_aside = false;                                // what came of it was set aside or removed since
 };
 

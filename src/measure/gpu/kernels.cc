@@ -45,6 +45,10 @@ GpuKernels::GpuKernels(const device::Gpu& gpu, std::span<const std::byte> cubin,
       read_(module_.kernel("ws_read")),
       copy_(module_.kernel("ws_copy")),
       nothing_(module_.kernel("ws_nothing")),
+      pattern_(module_.kernel("ws_pattern")),
+      fma32_(module_.kernel("ws_fma32")),
+      fma64_(module_.kernel("ws_fma64")),
+      reread_(module_.kernel("ws_reread")),
       scratch_(std::max<std::uint64_t>(2 * gpu.facts().l2_bytes, 8 << 20)),
       flag_(sizeof(int)),
       released_(sizeof(std::uint32_t)) {
@@ -216,6 +220,25 @@ void GpuKernels::copy_memory(device::GpuAddress to, device::GpuAddress from, std
 }
 
 void GpuKernels::launch_nothing() const { nothing_.launch(1, 32, nullptr); }
+
+void GpuKernels::make_pattern(FingerprintPattern pattern, device::GpuAddress out) const {
+  auto number = static_cast<std::uint32_t>(pattern);
+  void* arguments[] = {&number, &out};
+  pattern_.launch(static_cast<unsigned>(kPatternWords / 4 / 32), 32, arguments);
+}
+
+void GpuKernels::multiply_add(bool float64, std::uint32_t steps, device::GpuAddress out) const {
+  void* arguments[] = {&steps, &out};
+  (float64 ? fma64_ : fma32_)
+      .launch(static_cast<unsigned>(gpu_.facts().sms) * kMultiplyAddBlocksAnSm, kThreads, arguments);
+}
+
+void GpuKernels::read_again(device::GpuAddress from, std::uint64_t bytes, std::uint32_t passes) const {
+  std::uint64_t count = bytes / 16;
+  device::GpuAddress sink = scratch_.address();
+  void* arguments[] = {&from, &count, &passes, &sink};
+  reread_.launch(static_cast<unsigned>(gpu_.facts().sms) * 8, kThreads, arguments);
+}
 
 bool GpuKernels::pools_are_whole() const {
   *flag_.as<int>() = 0;

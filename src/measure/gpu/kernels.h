@@ -30,6 +30,21 @@ struct GpuFill {
   GpuRegion to;
 };
 
+// Of fingerprint.cu, in its numbers. Products take tensor cores of capability 8.0 or later, kTanh 7.5.
+enum class FingerprintPattern : std::uint32_t {
+  kBfloat16Product,
+  kFloat16Product,
+  kTf32Product,
+  kExp2,
+  kSine,
+  kLog2,
+  kInverseRoot,
+  kInverse,
+  kTanh,
+  kWarpSum,
+};
+inline constexpr std::uint64_t kPatternWords = 16384;
+
 class GpuKernels {
  public:
   // `cubin`: of kernels.cu for this GPU.
@@ -60,6 +75,12 @@ class GpuKernels {
   void copy_memory(device::GpuAddress to, device::GpuAddress from, std::uint64_t bytes,
                    unsigned blocks_an_sm) const;
   void launch_nothing() const;
+  // For the fingerprint: kPatternWords words; fused multiply-adds, 8 * steps a thread, with cycles and
+  // nanoseconds of a block as the two first of three 64-bit words at `out`; reading memory `passes` times.
+  static constexpr unsigned kMultiplyAddBlocksAnSm = 4;
+  void make_pattern(FingerprintPattern pattern, device::GpuAddress out) const;
+  void multiply_add(bool float64, std::uint32_t steps, device::GpuAddress out) const;
+  void read_again(device::GpuAddress from, std::uint64_t bytes, std::uint32_t passes) const;
   // Whether the pools that values are made of are as they were, and the word that ends a hold. Waits.
   bool pools_are_whole() const;
 
@@ -75,7 +96,7 @@ class GpuKernels {
   const ValueSource& source_;
   device::GpuModule module_;
   device::GpuKernel hold_, values_, canaries_, outputs_, differs_, scrub_, touch_, poison_, read_, copy_,
-      nothing_;
+      nothing_, pattern_, fma32_, fma64_, reread_;
   device::GpuMemory pools_, scratch_;
   std::uint64_t pool_offsets_[4] = {};
   mutable std::uint8_t flushes_ = 0;

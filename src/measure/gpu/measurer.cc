@@ -117,10 +117,15 @@ struct GpuMeasurer::State : EngineDevice {
       if (ceilings && (ceilings->uuid != facts.uuid || ceilings->driver != facts.driver ||
                        !ceilings->find(kReadBandwidth)))
         ceilings.reset();
+      if (ceilings && ceilings->kind.empty()) {  // by warpsmith-probe, which knows no site
+        ceilings->kind = settings.device_kind;
+        keep_ceilings();
+      }
     }
     if (!ceilings) {
       if (!settings.timing) return;
       ceilings = probe_gpu(harness, watch ? &*watch : nullptr, false);
+      ceilings->kind = settings.device_kind;
       log_info(facts.name + ": " + ceilings_line(*ceilings));
       keep_ceilings();
     }

@@ -8,6 +8,7 @@
 #include <functional>
 #include <vector>
 
+#include "fingerprint.h"
 #include "matrix_product.h"
 #include "timing/judge.h"
 #include "warpsmith/base/error.h"
@@ -123,6 +124,11 @@ class Probe {
     return figure_of(ns, "between two events");
   }
 
+  Fingerprint fingerprint() {
+    return fingerprint_of(
+        harness_, [this](const std::function<void()>& enqueue) { return times(effort_.repeats, enqueue); });
+  }
+
  private:
   static void must_be(const device::GpuOutcome& outcome) {
     if (!outcome.ok())
@@ -235,6 +241,7 @@ Ceilings probe_gpu(GpuHarness& harness, const process::GpuWatch* watch, bool tho
   for (const auto& rate : rates)
     if (CeilingFigure figure = probe.products(rate.dtype, rate.tf32); figure.median > 0)
       c.figures[rate.figure] = std::move(figure);
+  c.fingerprint = probe.fingerprint();
   if (watch != nullptr) c.after = state_of(watch->read());
   c.seconds = seconds_now() - begin;
   return c;
