@@ -6,6 +6,7 @@
 
 #include "scratch.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/controller/job_files.h"
 
 namespace warpsmith::controller {
 namespace {
@@ -53,6 +54,27 @@ TEST_F(OpenItems, WhatOwesMoreThanItsItemsIsDoneWhenItSaysSo) {
   write(3, "{\"end\":3}\n");
   EXPECT_EQ(count_open_items(measured), 0u);
   EXPECT_EQ(problem_, "");
+}
+
+// Baselines of a task are rewards' to look at.
+TEST_F(OpenItems, WhatAStageIsToldHasTheExtraRecordsOfAllShards) {
+  JobFile job;
+  job.round = 3;
+  job.job = "measure-2";
+  job.shards = {{0, 1}, {1, 2}};
+  for (const char* shard : {"0", "1"}) {
+    const fs::path attempt = scratch_ / shard / "1";
+    fs::create_directories(attempt);
+    write_file_atomic(attempt / "records.jsonl", std::string("{\"item\":\"") + (*shard == '0' ? "a" : "b") +
+                                                     "\"}\n{\"extra\":true,\"baseline\":" + shard + "}\n");
+  }
+  const stages::JobResult result = read_results(scratch_.path(), scratch_.path(), job, {"a", "b"});
+  EXPECT_EQ(result.round, 3);
+  EXPECT_EQ(result.job, "measure-2");
+  ASSERT_EQ(result.items.size(), 2u);
+  EXPECT_EQ(result.items[1].folder, "1/1");
+  ASSERT_EQ(result.extras.size(), 2u);
+  EXPECT_EQ(result.extras[1]["baseline"], 1);
 }
 
 TEST_F(OpenItems, DamagedRecordsAreSetAsideOnceTheShardHasEnded) {
