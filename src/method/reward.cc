@@ -7,14 +7,14 @@
 
 namespace warpsmith::method {
 
-Outcome outcome_of(const Measurement& m) {
+Outcome outcome_of(const Measurement& m, double widest) {
   if (m.verdict == Verdict::kUnsupported || m.verdict == Verdict::kNotMeasured ||
       m.verdict == Verdict::kUnstable)
     return Outcome::kLeftOut;
   if (m.verdict != Verdict::kOk) return Outcome::kFailure;
   if (!(m.speedup > 0) || !std::isfinite(m.speedup)) return Outcome::kLeftOut;
   const double half = std::max(m.speedup_high - m.speedup, m.speedup - m.speedup_low);
-  return half > kWidestRewardedInterval * m.speedup ? Outcome::kLeftOut : Outcome::kValid;
+  return half > widest * m.speedup ? Outcome::kLeftOut : Outcome::kValid;
 }
 
 RewardKind parse_reward_kind(std::string_view name) {

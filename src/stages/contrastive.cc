@@ -100,7 +100,7 @@ class ContrastiveStage final : public Stage {
       std::vector<double> rewards;
       for (const Known& k : known_) {
         if (k.candidate.task != task || !is_example(k.candidate, form_.answer) ||
-            method::outcome_of(k.measurement) != method::Outcome::kValid)
+            outcome(k.measurement) != method::Outcome::kValid)
           continue;
         programs.push_back({k.candidate.id, k.candidate.source(), k.measurement.speedup_rounded});
         if (is_smoothed()) rewards.push_back(raw_reward(k.measurement));
@@ -145,8 +145,9 @@ class ContrastiveStage final : public Stage {
             room_for_prompt(inputs_.spec)};
   }
 
-  method::Outcome outcome(const Sample& s) const {
-    return method::outcome_of(verifier_.at(s.candidate).measurement);
+  method::Outcome outcome(const Sample& s) const { return outcome(verifier_.at(s.candidate).measurement); }
+  method::Outcome outcome(const Measurement& m) const {
+    return method::outcome_of(m, inputs_.spec.protocol.reward_within);
   }
   // Milestones are steps of a fixed height, which smoothing would take from them.
   bool is_smoothed() const { return kind_ != method::RewardKind::kMilestones; }

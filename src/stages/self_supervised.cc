@@ -75,7 +75,8 @@ class SelfSupervisedStage final : public Stage {
   // What is known of a success's speed; one that was too noisy to be scored stands behind those with a score.
   double speed(const Sample& s) const {
     const Measurement& m = verifier_.at(s.candidate).measurement;
-    return method::outcome_of(m) == method::Outcome::kValid ? m.speedup : 0;
+    const auto outcome = method::outcome_of(m, inputs_.spec.protocol.reward_within);
+    return outcome == method::Outcome::kValid ? m.speedup : 0;
   }
 
   // The round's correct samples in their order, of each task the fastest `fastest` (of distinct sources with

@@ -233,6 +233,15 @@ const Table<ProtocolSettings>& protocol_keys() {
         "Variance between buckets over which a score is `unstable`; 0: ten times what `target` implies.", 0,
         1e6},
        &S::variance_gate},
+      {.rule = {.name = "reward_within",
+                .form = Form::kShare,
+                .meaning = "Stages 2 and 3: a score is a reward, and shown as an exemplar, where its 95 % "
+                           "interval is within "
+                           "± this share of it.",
+                .low = 0,
+                .high = 1,
+                .young = true},
+       .member = &S::reward_within},
       {{"check_seeds", Form::kInteger,
         "Seeds of input values in the correctness check, for each shape; each distribution has one.", 1,
         100000},

@@ -36,6 +36,8 @@ TEST(Outcome, EveryVerdictHasOne) {
 TEST(Outcome, WideIntervalsAreLeftOut) {
   EXPECT_EQ(outcome_of(measured(Verdict::kOk, 2.0, 0.099)), Outcome::kValid);
   EXPECT_EQ(outcome_of(measured(Verdict::kOk, 2.0, 0.101)), Outcome::kLeftOut);
+  EXPECT_EQ(outcome_of(measured(Verdict::kOk, 2.0, 0.399), 0.2), Outcome::kValid);
+  EXPECT_EQ(outcome_of(measured(Verdict::kOk, 2.0, 0.401), 0.2), Outcome::kLeftOut);
   EXPECT_EQ(outcome_of(measured(Verdict::kOk, 0)), Outcome::kLeftOut);
   EXPECT_EQ(outcome_of(measured(Verdict::kOk, NAN)), Outcome::kLeftOut);
 }

@@ -18,12 +18,11 @@ namespace warpsmith::method {
 enum class Outcome {
   kValid,    // a score that may be a reward
   kFailure,  // says something bad about the program: rewarded below every valid score of its task
-  kLeftOut  // says nothing that may be learned: unsupported, not_measured, unstable, interval wider than ±5 %
+  kLeftOut  // says nothing that may be learned: unsupported, not_measured, unstable, interval too wide
 };
-Outcome outcome_of(const Measurement& measurement);
-
 // Half width of the interval of a score, as a share of the score, above which it is no reward.
 inline constexpr double kWidestRewardedInterval = 0.05;
+Outcome outcome_of(const Measurement& measurement, double widest = kWidestRewardedInterval);
 
 enum class RewardKind { kLog, kRaw, kMilestones };
 RewardKind parse_reward_kind(std::string_view name);  // "log", "raw", "milestones"; throws Error

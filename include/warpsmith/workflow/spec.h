@@ -135,7 +135,8 @@ struct ProtocolSettings {
   double target = 0;      // half width of the interval, as a share of the score; 0: by the device
   double budget_s = 2.0;  // timing of one candidate
   int buckets = 7, rounds_a_bucket = 5;
-  double variance_gate = 0;  // 0: ten times what the target implies
+  double variance_gate = 0;     // 0: ten times what the target implies
+  double reward_within = 0.05;  // a score with a wider interval, as a share of it to either side, is no reward
   int check_seeds = 2;
   double call_timeout_s = 10;
   double remeasure_above = 3.0;      // speedup over which a score is measured again …
