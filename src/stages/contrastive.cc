@@ -147,7 +147,7 @@ class ContrastiveStage final : public Stage {
 
   method::Outcome outcome(const Sample& s) const { return outcome(verifier_.at(s.candidate).measurement); }
   method::Outcome outcome(const Measurement& m) const {
-    return method::outcome_of(m, inputs_.spec.protocol.reward_within);
+    return method::outcome_of(m, settings_.reward_within);
   }
   // Milestones are steps of a fixed height, which smoothing would take from them.
   bool is_smoothed() const { return kind_ != method::RewardKind::kMilestones; }

@@ -75,7 +75,7 @@ class SelfSupervisedStage final : public Stage {
   // What is known of a success's speed; one that was too noisy to be scored stands behind those with a score.
   double speed(const Sample& s) const {
     const Measurement& m = verifier_.at(s.candidate).measurement;
-    const auto outcome = method::outcome_of(m, inputs_.spec.protocol.reward_within);
+    const auto outcome = method::outcome_of(m, settings_.reward_within);
     return outcome == method::Outcome::kValid ? m.speedup : 0;
   }
 

@@ -1,5 +1,7 @@
 #include "warpsmith/synthesis/chain.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -55,7 +57,12 @@ class Evaluation {
   Matrix draw(int rows, int columns) {
     // By its name, so that operands are the same in whatever order their steps stand.
     const int number = drawn_++;
-    const std::string& name = inputs_[static_cast<std::size_t>(number)].name;
+    const Input& input = inputs_[static_cast<std::size_t>(number)];
+    const auto of_kind = [&](const Input& other) { return other.operand == input.operand; };
+    const std::string name =
+        sizes_.by_kind ? fmt::format("{} {}", static_cast<int>(input.operand),
+                                     std::count_if(inputs_.begin(), inputs_.begin() + number, of_kind))
+                       : input.name;
     Random random(random_key({seed_, name_key(name), number == changed_ ? 1u : 0u}));
     Matrix m{rows, columns, std::vector<double>(static_cast<std::size_t>(rows * columns))};
     for (double& value : m.at) value = 4 * random.uniform() - 2;

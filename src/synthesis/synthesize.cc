@@ -100,7 +100,10 @@ struct Kind {
 
 class Synthesizer {
  public:
-  explicit Synthesizer(const Settings& settings) : settings_(settings) { hold_out(); }
+  explicit Synthesizer(const Settings& settings) : settings_(settings) {
+    hold_out();
+    if (!settings_.without.empty()) leave_functions_out();
+  }
 
   Synthesis run() {
     const int longest = settings_.longest;
@@ -130,6 +133,41 @@ class Synthesizer {
         if (a.name != std::string("x") && !is_start(b) && share(pair) < settings_.pairs_share)
           out_.pairs_out.insert(pair);
       }
+  }
+
+  // By the names of its operators.
+  bool is_left_out(const Chain& chain) const {
+    if (settings_.without.contains(sorted(chain.names()))) return true;
+    const auto parts = torch_operators_of(chain);
+    return std::any_of(parts.begin(), parts.end(), [&](const std::set<std::string>& set) {
+      return settings_.without.contains({set.begin(), set.end()});
+    });
+  }
+
+  // What the left-out chains of at most three operators compute: -softsign(-x) is softsign.
+  void leave_functions_out() {
+    constexpr std::size_t kMost = 3;
+    const std::vector<std::size_t> starts = numbers_of(is_start);
+    const std::vector<std::size_t> steps = numbers_of([](const Operator& one) {
+      return one.place == Place::kElement || one.place == Place::kOperand || one.place == Place::kRow;
+    });
+    std::vector<std::size_t> ends = numbers_of(is_end);
+    ends.push_back(operators().size());
+    std::vector<std::vector<std::size_t>> lists = {{}};
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      if (lists[i].size() < kMost)
+        for (const std::size_t step : steps) {
+          lists.push_back(lists[i]);
+          lists.back().push_back(step);
+        }
+      for (const std::size_t start : starts)
+        for (const std::size_t end : ends) {
+          const Chain chain{.start = start, .steps = lists[i], .end = end};
+          const std::size_t size = lists[i].size() + (start == 0 ? 0 : 1) + (chain.has_end() ? 1 : 0);
+          if (size > 0 && size <= kMost && is_left_out(chain))
+            functions_out_.insert(fingerprint(chain, true));
+        }
+    }
   }
 
   std::string split_of(const Chain& chain) const {
@@ -165,9 +203,7 @@ class Synthesizer {
         ++(flaw.starts_with("degenerate") ? out_.dropped.degenerate : out_.dropped.redundant);
         continue;
       }
-      const std::set<std::string> parts = torch_operators_of(chain);
-      if (settings_.without.contains(sorted(chain.names())) ||
-          settings_.without.contains({parts.begin(), parts.end()}) ||
+      if (is_left_out(chain) || functions_out_.contains(fingerprint(chain, true)) ||
           settings_.without_references.contains(normal_form_of_reference(reference_of(chain)))) {
         ++out_.dropped.known;
         continue;
@@ -222,7 +258,7 @@ class Synthesizer {
 
   const Settings settings_;
   Synthesis out_;
-  std::set<std::string> seen_, ids_;
+  std::set<std::string> seen_, ids_, functions_out_;
   std::map<std::string, bool> is_out_;  // by what a task computes: whether it is held out
 };
 
@@ -253,26 +289,41 @@ std::string flaw_of(const Chain& chain) {
   Chain plain;
   plain.end = operators().size();
   if (chain.start == 0 && is_always(plain)) return "degenerate: the input as it is";
-  for (std::vector<std::size_t> Chain::*steps : {&Chain::before, &Chain::steps})
-    for (std::size_t i = 0; i < (chain.*steps).size(); ++i) {
-      const Operator& one = op((chain.*steps)[i]);
-      if (one.operand != Operand::kNone && one.operand != Operand::kScalar) continue;
-      Chain without = chain;
-      (without.*steps).erase((without.*steps).begin() + static_cast<std::ptrdiff_t>(i));
-      if (is_always(without)) return fmt::format("redundant: {} changes nothing", one.name);
+  // One step, or two that undo each other.
+  std::vector<std::pair<std::vector<std::size_t> Chain::*, std::size_t>> steps;
+  for (std::vector<std::size_t> Chain::*of : {&Chain::before, &Chain::steps})
+    for (std::size_t i = 0; i < (chain.*of).size(); ++i)
+      if (const Operator& one = op((chain.*of)[i]);
+          one.operand == Operand::kNone || one.operand == Operand::kScalar)
+        steps.emplace_back(of, i);
+  const auto name_of = [&](const auto& step) { return op((chain.*step.first)[step.second]).name; };
+  const auto erase = [](Chain& from, const auto& step) {
+    (from.*step.first).erase((from.*step.first).begin() + static_cast<std::ptrdiff_t>(step.second));
+  };
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    Chain without = chain;
+    erase(without, steps[i]);
+    if (is_always(without)) return fmt::format("redundant: {} changes nothing", name_of(steps[i]));
+    for (std::size_t j = 0; j < i; ++j) {  // those before it keep their places
+      Chain shorter = without;
+      erase(shorter, steps[j]);
+      if (is_always(shorter))
+        return fmt::format("redundant: {} and {} change nothing", name_of(steps[j]), name_of(steps[i]));
     }
+  }
   return "";
 }
 
-std::string fingerprint(const Chain& chain) {
+std::string fingerprint(const Chain& chain, bool by_kind) {
   // Which inputs there are is part of it: a bias and a residual are drawn in the order of their steps.
   std::vector<std::string> names;
-  for (const Input& input : inputs_of(chain)) names.push_back(input.name);
+  for (const Input& input : inputs_of(chain))
+    names.push_back(by_kind ? std::to_string(static_cast<int>(input.operand)) : input.name);
   std::sort(names.begin(), names.end());
   std::string text;
   for (const std::string& name : names) text += name + " ";
   for (const std::uint64_t seed : kSeeds)
-    for (const double value : evaluate(chain, seed))
+    for (const double value : evaluate(chain, seed, -1, {.by_kind = by_kind}))
       text += fmt::format("{:.6e} ", std::fabs(value) < 1e-12 ? 0 : value);
   return sha256_hex(text);
 }

@@ -341,19 +341,32 @@ bool can_be_traced(const Chain& chain) {
                      [](std::size_t number) { return lines_of(op(number).name) != nullptr; });
 }
 
-std::set<std::string> torch_operators_of(const Chain& chain) {
-  std::set<std::string> out;
-  for (const std::string& name : chain.names()) {
-    if (name == "l2_norm") {  // but for its eps
-      out.insert({"linalg_vector_norm", "div"});
-      continue;
+std::vector<std::set<std::string>> torch_operators_of(const Chain& chain) {
+  const auto operators_of = [](const std::vector<std::string>& names) {
+    std::set<std::string> out;
+    for (const std::string& name : names) {
+      if (name == "l2_norm") {  // but for its eps
+        out.insert({"linalg_vector_norm", "div"});
+        continue;
+      }
+      const auto* lines = lines_of(name);
+      if (lines == nullptr) return std::set<std::string>();
+      for (const std::string line : *lines)
+        if (const std::string function = line.substr(0, line.find('(')); function != "[0]")
+          out.insert(function);
     }
-    const auto* lines = lines_of(name);
-    if (lines == nullptr) return {};
-    for (const std::string line : *lines)
-      if (const std::string function = line.substr(0, line.find('(')); function != "[0]")
-        out.insert(function);
-  }
+    return out;
+  };
+  std::vector<std::string> names = chain.names();
+  std::vector<std::set<std::string>> out;
+  if (std::set<std::string> all = operators_of(names); !all.empty()) out.push_back(std::move(all));
+  const auto product = std::find(names.begin(), names.end(), "matmul");
+  if (out.empty() || product == names.end() || product + 1 == names.end() || *(product + 1) != "bias")
+    return out;
+  names.erase(product, product + 2);
+  std::set<std::string> with_linear = operators_of(names);
+  with_linear.insert("linear");
+  out.push_back(std::move(with_linear));
   return out;
 }
 

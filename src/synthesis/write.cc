@@ -75,6 +75,9 @@ void leave_out(const fs::path& folder, Settings& settings) {
     settings.without.insert(in_the_grammars_words(task.ops));
     const std::set<std::string> parts(task.ops.begin(), task.ops.end());  // of KernelBench: torch's
     settings.without.insert(std::vector<std::string>(parts.begin(), parts.end()));
+    // Without weight and bias, or with those of a module that was just made.
+    for (const char* norm : {"batch_norm", "group_norm", "instance_norm", "layer_norm"})
+      if (parts.contains(norm)) settings.without.insert({"standardize"});
     settings.without_references.insert(normal_form_of_reference(task.reference));
   }
   if (!mistakes.empty()) throw InvalidInput(std::move(mistakes));

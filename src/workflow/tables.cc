@@ -7,6 +7,18 @@ namespace warpsmith::workflow {
 namespace {
 constexpr double kManySteps = 100'000'000;
 
+KeyRule reward_within_rule() {
+  return {.name = "reward_within",
+          .form = Form::kShare,
+          .meaning =
+              "A score says how fast a program is where its 95 % interval is within ± this share of it; else "
+              "it is "
+              "no reward and no exemplar.",
+          .low = 0,
+          .high = 1,
+          .young = true};
+}
+
 KeyRule turns_rule() {
   return {.name = "turns",
           .form = Form::kInteger,
@@ -233,15 +245,6 @@ const Table<ProtocolSettings>& protocol_keys() {
         "Variance between buckets over which a score is `unstable`; 0: ten times what `target` implies.", 0,
         1e6},
        &S::variance_gate},
-      {.rule = {.name = "reward_within",
-                .form = Form::kShare,
-                .meaning = "Stages 2 and 3: a score is a reward, and shown as an exemplar, where its 95 % "
-                           "interval is within "
-                           "± this share of it.",
-                .low = 0,
-                .high = 1,
-                .young = true},
-       .member = &S::reward_within},
       {{"check_seeds", Form::kInteger,
         "Seeds of input values in the correctness check, for each shape; each distribution has one.", 1,
         100000},
@@ -421,6 +424,7 @@ const Table<SelfSupervisedSettings>& self_supervised_keys() {
       {{"replay", Form::kShare, "Share of each batch that is taken from stage 1's examples.", 0, 1},
        &S::replay},
       {turns_rule(), &S::turns},
+      {reward_within_rule(), &S::reward_within},
   };
   return table;
 }
@@ -434,6 +438,7 @@ const Table<ContrastiveSettings>& contrastive_keys() {
       {{"prompts", Form::kInteger, "Prompts a round.", 1, 100000}, &S::prompts},
       {{"group", Form::kInteger, "Samples for each prompt (G).", 2, 1024}, &S::group},
       {turns_rule(), &S::turns},
+      {reward_within_rule(), &S::reward_within},
       {.rule = {.name = "turn_discount",
                 .form = Form::kNumber,
                 .meaning =

@@ -47,14 +47,15 @@ class ValidateTasks : public testing::Test {
                  scratch_path_.empty() ? scratch_.path().string() : scratch_path_};
     spec.argv.insert(spec.argv.end(), more.begin(), more.end());
     spec.sandbox.allow_processes = true;
-    spec.limits.wall_s = 100;
+    spec.limits.wall_s = 300;
     return process::run_child(spec);
   }
   Scratch scratch_;
   std::string scratch_path_;  // what is validated; empty: all
 };
 
-process::ChildResult synthesize(const std::filesystem::path& into, std::vector<std::string> more = {}) {
+process::ChildResult synthesize(const std::filesystem::path& into, std::vector<std::string> more = {},
+                                const std::string& count = "20") {
   process::ChildSpec spec;
   spec.argv = {(program_folder().parent_path() / "warpsmith").string(),
                "tasks",
@@ -62,7 +63,7 @@ process::ChildResult synthesize(const std::filesystem::path& into, std::vector<s
                "--seed",
                "4",
                "--count",
-               "20",
+               count,
                "--heldout",
                "3",
                "--into",
@@ -89,6 +90,38 @@ TEST_F(ValidateTasks, SynthesisedTasksAreSound) {
   const process::ChildResult modules = synthesize(scratch_.path() / "modules", {"--form", "kernelbench"});
   EXPECT_EQ(modules.exit_code, 0) << modules.err;
   EXPECT_TRUE(std::filesystem::is_directory(scratch_.path() / "modules/KernelBench/level2"));
+}
+
+// How the factors of a product lie, as the task's text has it.
+std::string product_form_of(const std::string& task) {
+  const auto has = [&](const char* text) { return task.find(text) != std::string::npos; };
+  const bool right = has("torch.numpy_T(B)");
+  const bool left = task.find("numpy_T(") != task.rfind("numpy_T(") || (has("numpy_T(") && !right);
+  if (left || right) return std::string(left ? "left" : "") + (right ? "right" : "") + " transposed";
+  if (has("A: {shape: [BATCH, BATCH]")) return "square";
+  const std::size_t shape = task.find("A: {shape: [");
+  const std::string dims = task.substr(shape, task.find(']', shape) - shape);
+  return std::count(dims.begin(), dims.end(), ',') == 2 ? "batch of rows" : "rows";
+}
+
+// Templates of products, whatever the factors' layout, with a changed left factor and without: on the twin.
+TEST_F(ValidateTasks, ProgramsOfProductsAreRight) {
+  const fs::path made = scratch_.path() / "made", some = scratch_.path() / "some";
+  ASSERT_EQ(synthesize(made, {"--traced-share", "1"}, "600").exit_code, 0);
+  make_folders(some);
+  std::set<std::string> forms;
+  for (const fs::path& task : folder_entries(made)) {
+    if (!is_folder(task)) continue;
+    const std::string text = read_file(task / "task.yaml");
+    if (text.find("torch.matmul(") == std::string::npos) continue;
+    const bool plain = text.find("ops: [matmul") != std::string::npos;
+    if (forms.insert(product_form_of(text) + (plain ? "" : ", left changed")).second)
+      fs::copy(task, some / task.filename(), fs::copy_options::recursive);
+  }
+  EXPECT_EQ(forms.size(), 12u);
+  scratch_path_ = some.string();
+  const process::ChildResult result = validate({"--measure", "--verdicts-only", "--device", "cpu"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
 }
 
 // `dataset: {synthesize: {…}}`: made once, kept by what makes them, beside links to the tasks of people.
@@ -228,7 +261,7 @@ TEST_F(ValidateTasks, ASignalEndsItInOrder) {
     spec.environment = process::our_environment();
     (*spec.environment)["TMPDIR"] = folder.string();
     spec.sandbox.allow_processes = true;
-    spec.limits.wall_s = 100;
+    spec.limits.wall_s = 300;
     process::Child child(spec);
     for (int i = 0; i < 500 && fs::is_empty(folder) && child.running(); ++i) ::usleep(10'000);
     ::kill(child.pid(), signal);

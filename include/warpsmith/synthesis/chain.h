@@ -93,6 +93,7 @@ std::vector<std::pair<std::string, double>> scalars_of(const Chain& chain);
 // drawn by `seed`. `changed`: an input (by its number: 0 the first) with other values; -1: none.
 struct Sizes {
   int rows = 3, columns = 5, inner = 4, table = 7;
+  bool by_kind = false;  // inputs of one kind have the same values, whatever their names: by their order
 };
 std::vector<double> evaluate(const Chain& chain, std::uint64_t seed, int changed = -1,
                              const Sizes& sizes = {});

@@ -17,7 +17,8 @@ namespace warpsmith::synthesis {
 
 struct Settings : workflow::SynthesizeSettings {
   // Tasks that are never made: by the sorted names of their operators, the grammar's or torch's (each once),
-  // and by their references but for names.
+  // and whatever computes what a chain of at most three such operators does; and by their references but for
+  // names.
   std::set<std::vector<std::string>> without;
   std::set<std::string> without_references;  // normal_form_of_reference()
 };
@@ -51,7 +52,7 @@ std::string normal_form_of_reference(std::string_view torchscript);
 // Why a chain is no task: "degenerate: …", "redundant: …"; empty: it is one.
 std::string flaw_of(const Chain& chain);
 // Equal for chains that compute the same, by values at random inputs: also where operators stand in another
-// order.
-std::string fingerprint(const Chain& chain);
+// order. `by_kind`: also where their inputs have other names.
+std::string fingerprint(const Chain& chain, bool by_kind = false);
 
 }  // namespace warpsmith::synthesis

@@ -135,8 +135,7 @@ struct ProtocolSettings {
   double target = 0;      // half width of the interval, as a share of the score; 0: by the device
   double budget_s = 2.0;  // timing of one candidate
   int buckets = 7, rounds_a_bucket = 5;
-  double variance_gate = 0;     // 0: ten times what the target implies
-  double reward_within = 0.05;  // a score with a wider interval, as a share of it to either side, is no reward
+  double variance_gate = 0;  // 0: ten times what the target implies
   int check_seeds = 2;
   double call_timeout_s = 10;
   double remeasure_above = 3.0;      // speedup over which a score is measured again …
@@ -229,6 +228,7 @@ struct SelfSupervisedSettings {
   int turns = 1;         // a sample is asked again, with what became of it, until there are so many answers
   double fastest = 1;    // share of each task's successes of a round that is learned from, the fastest first
   double replay = 0.5;   // share of each batch from stage 1's examples
+  double reward_within = 0.05;  // what `fastest` compares: scores with an interval of at most ± this share
 };
 enum class Exemplars { kBucket, kIsland, kRandom, kNone };
 struct ContrastiveSettings {
@@ -238,10 +238,11 @@ struct ContrastiveSettings {
   int turns = 1;               // a sample is asked again, with what became of it, so many answers in all
   double turn_discount = 0.4;  // γ: what a turn gets of the next one's reward
   Exemplars exemplars = Exemplars::kBucket;
-  double plain_share = 0;     // share of the prompts that show no exemplar
-  bool update = true;         // `update: grpo` (false: none)
-  double bucket_width = 0.2;  // Δs
-  double bucket_tau = 0.5;    // τ
+  double reward_within = 0.05;  // scores with an interval of at most ± this share are rewards and exemplars
+  double plain_share = 0;       // share of the prompts that show no exemplar
+  bool update = true;           // `update: grpo` (false: none)
+  double bucket_width = 0.2;    // Δs
+  double bucket_tau = 0.5;      // τ
   int islands = 4, island_reset_every = 4;
   double smoothing_clip = 1.5;      // k
   int smoothing_window = 100;       // iterations over which μ and σ roll
