@@ -50,6 +50,14 @@ std::string figures(const Json& p) {
     if (p.value("known", 0) > 0)
       out += fmt::format(" ({} of {} novel)", p.value("novel", 0), p.value("novel", 0) + p.value("known", 0));
   }
+  if (const Json skip = p.value("skip", Json::object()); skip.contains("note")) {
+    out += "  " + skip.value("note", "");
+  } else if (skip.value("guessed", 0) > 0) {
+    out += fmt::format("  skipped {} of {} compiled, {} measured blindly", skip.value("skipped", 0),
+                       skip.value("guessed", 0), skip.value("blind", 0));
+    if (skip.contains("rank_correlation"))
+      out += fmt::format(" (rank correlation {:.2f})", skip.at("rank_correlation").get<double>());
+  }
   if (number("loss")) out += fmt::format("  loss {:.3f}", p.at("loss").get<double>());
   return out;
 }

@@ -312,7 +312,8 @@ std::string learning_html(const store::Results& results, const std::vector<Evalu
   for (PassRow& row : passes) row.stage += marks[row.stage];
   for (RoundRow& row : rounds) row.figures.stage += twin_mark(results, row.figures.stage, row.figures.hash8);
   return "<section id=\"learned\"><h2>What the model learned</h2>\n" + learning_plots(results, frozen, rows) +
-         changes_table(changes) + pass_table(passes) + rounds_html(rounds) + "</section>\n";
+         changes_table(changes) + pass_table(passes) + rounds_html(rounds) + skips_html(results) +
+         "</section>\n";
 }
 
 Json pass_json(const std::vector<PassRow>& rows) {

@@ -91,6 +91,7 @@ JobRequest compile_request(const workflow::StageSpec& spec, int round,
 struct Compiled {
   Candidate candidate;
   std::string binary;  // relative to the run folder
+  CodeFacts code = {};
 };
 // `best`: the highest speedup known of each task, over which a score is measured again.
 JobRequest measure_request(const workflow::StageSpec& spec, int round,

@@ -89,9 +89,9 @@ void LearningRounds::on_trained(const JobResult& result) {
 StageProgress LearningRounds::progress() const {
   StageProgress p = {{"round", number()}, {"rounds", settings_.rounds}};
   if (!ended_.empty())
-    for (const char* key :
-         {"valid_share", "distinct_share", "best", "best_author", "median", "geomean", "wins", "above_1_01",
-          "host_bound", "repeated", "known", "novel", "loss", "mean_reward", "groups_skipped", "note"})
+    for (const char* key : {"valid_share", "distinct_share", "best", "best_author", "median", "geomean",
+                            "wins", "above_1_01", "host_bound", "repeated", "known", "novel", "loss",
+                            "mean_reward", "groups_skipped", "skip", "note"})
       if (ended_.back().contains(key)) p[key] = ended_.back()[key];
   return p;
 }
@@ -107,6 +107,7 @@ bool LearningRounds::end(const Json& more) {
       if (s.turn == turn) of_turn.push_back(s);
     round["turns"].push_back(figures(counted(of_turn, verifier_), tasks_));
   }
+  if (Json skip = verifier_.end_round(number()); !skip.is_null()) round["skip"] = std::move(skip);
   if (spec_.policy) {
     round["server"] = server_json(*spec_.policy, round_.spent(), round_.refused());
     refused_ += round_.refused();
@@ -148,6 +149,7 @@ StageStep LearningRounds::finish(const Json& summary) {
   step.output["summary"].update(summary);
   if (spec_.policy)
     step.output["summary"]["server"] = server_json(*spec_.policy, round_.spent_in_all(), refused_);
+  if (Json skip = verifier_.skipping(); !skip.is_null()) step.output["summary"]["skip"] = std::move(skip);
   checker_.write(step.output);
   step.progress = progress();
   return step;

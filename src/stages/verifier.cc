@@ -25,6 +25,26 @@ std::vector<std::string> codes_of(const Json& code) {
   return codes;
 }
 
+// Of the kernel with most, as a measurement has it (toolchain::facts_of()); of the first target.
+CodeFacts code_facts_of(const Json& record) {
+  CodeFacts facts;
+  if (const Json known = record.value("tensor_cores", Json::object()); !known.empty())
+    facts.tensor_cores = known.begin()->get<bool>();
+  const Json kernels = record.value("kernels", Json::object());
+  if (kernels.empty()) return facts;
+  const auto most = [&](const char* key) {
+    std::optional<std::int64_t> found;
+    for (const Json& kernel : *kernels.begin())
+      if (const std::int64_t n = kernel.value(key, std::int64_t{-1}); n >= 0)
+        found = std::max(found.value_or(n), n);
+    return found;
+  };
+  facts.registers = most("registers");
+  facts.shared_bytes = most("shared_bytes");
+  facts.spill_bytes = most("spill_bytes");
+  return facts;
+}
+
 }  // namespace
 
 std::string structure_of(const Candidate& candidate) {
@@ -36,6 +56,7 @@ std::string structure_of(const Candidate& candidate) {
 
 Verifier::Verifier(const StageInputs& inputs, std::vector<Known> known)
     : inputs_(inputs), spec_(inputs.spec) {
+  if (skip_of(spec_) > 0) surrogate_.emplace(spec_);
   for (Known& k : known) settle(std::move(k));
   for (const Known& k : known_candidates(inputs, inputs.upstream_order, Comparable::kAnything)) learn_from(k);
   for (const Known& k : unmeasured_programs(inputs, inputs.upstream_order)) learn_from(k);
@@ -129,11 +150,25 @@ std::optional<JobRequest> Verifier::begin(int round, const std::vector<Candidate
   for (const Candidate& c : candidates) {
     meet(c.id);
     const auto it = known_.find(c.id);
-    if (it != known_.end() && it->second.measurement.verdict != Verdict::kNotMeasured) continue;
+    if (it != known_.end() && (it->second.measurement.verdict != Verdict::kNotMeasured ||
+                               (surrogate_ && surrogate_->has_skipped(c.id))))
+      continue;
     if (pending_.emplace(c.id, c).second) open.push_back(c);
   }
   if (open.empty()) return std::nullopt;
   return compile_request(spec_, round, open);
+}
+
+std::vector<Compiled> Verifier::without_slow(const JobResult& compilation, std::vector<Compiled> compiled) {
+  const std::set<std::string> slow = surrogate_->choose(compilation, compiled, known_);
+  std::erase_if(compiled, [&](const Compiled& c) {
+    if (!slow.contains(c.candidate.id)) return false;
+    settle({c.candidate,
+            empty_measurement(c.candidate, Verdict::kNotMeasured, "skipped: predicted to be slow"), "", "",
+            ""});
+    return true;
+  });
+  return compiled;
 }
 
 std::optional<JobRequest> Verifier::on_job(const JobResult& result) {
@@ -160,8 +195,9 @@ std::optional<JobRequest> Verifier::on_job(const JobResult& result) {
       if (!verdict) throw Error(fmt::format("compile record of {}: unknown verdict `{}`", item.id, name));
       if (item.record.contains("code")) code_[candidate.id] = item.record["code"];
       if (*verdict == Verdict::kOk) {
-        compiled.push_back(
-            {candidate, json_at<std::string>(item.record, "binary", "compile record of " + item.id)});
+        compiled.push_back({candidate,
+                            json_at<std::string>(item.record, "binary", "compile record of " + item.id),
+                            code_facts_of(item.record)});
       } else {
         Measurement m = empty_measurement(candidate, *verdict, item.record.value("log", ""));
         m.seconds = item.record.value("seconds", 0.0);
@@ -169,6 +205,7 @@ std::optional<JobRequest> Verifier::on_job(const JobResult& result) {
       }
     }
   }
+  if (surrogate_ && !compiled.empty()) compiled = without_slow(result, std::move(compiled));
   if (compiled.empty()) return std::nullopt;
   return measure_request(spec_, result.round, compiled, best_);
 }

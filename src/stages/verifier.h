@@ -9,6 +9,7 @@
 
 #include "jobs.h"
 #include "knowledge.h"
+#include "surrogate.h"
 
 namespace warpsmith::stages {
 
@@ -18,13 +19,17 @@ class Verifier {
   Verifier(const StageInputs& inputs, std::vector<Known> known);
 
   // The first job that candidates without a verdict need; nothing where all have one. A candidate whose
-  // verdict is not_measured is tried again. `expected` (by candidate id) goes with those of dataset files.
+  // verdict is not_measured is tried again, unless it was skipped because it seemed to be slow. `expected` (by candidate id) goes with those of dataset files.
   std::optional<JobRequest> begin(int round, const std::vector<Candidate>& candidates);
   // The next job; nothing where all of begin() have a verdict now. Lost items are not_measured.
   std::optional<JobRequest> on_job(const JobResult& result);
 
   // A verdict that needs no job: an answer without code.
   void add_verdict(const Candidate& candidate, Verdict verdict, const std::string& detail);
+  // Where the stage skips what seems to be slow: the round's figures, and those of all (surrogate.h); null:
+  // it does not.
+  Json end_round(int round) { return surrogate_ ? surrogate_->end_round(round, known_) : Json(); }
+  Json skipping() const { return surrogate_ ? surrogate_->summary() : Json(); }
   void expect(const std::string& id, const std::string& verdict) { expected_[id] = verdict; }
 
   const Known& at(const std::string& id) const { return known_.at(id); }
@@ -46,6 +51,8 @@ class Verifier {
 
  private:
   void settle(Known known);
+  // Those that are to be measured; the others get their verdict.
+  std::vector<Compiled> without_slow(const JobResult& compilation, std::vector<Compiled> compiled);
   void learn_from(const Known& known);  // where no model wrote it
   void meet(const std::string& id);
   void take_baselines(const std::vector<Json>& extras);
@@ -64,6 +71,7 @@ class Verifier {
   std::map<std::string, std::map<std::string, double>> baselines_;  // ratios of a task's, but of eager
   std::vector<std::string> met_;
   std::set<std::string> met_set_;
+  std::optional<Surrogate> surrogate_;
   std::map<std::string, Candidate> pending_;  // by id: asked for and without a verdict
 };
 

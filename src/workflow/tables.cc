@@ -28,6 +28,18 @@ KeyRule turns_rule() {
           .young = true};
 }
 
+KeyRule skip_rule() {
+  constexpr double kMost = 0.9;
+  return {.name = "skip",
+          .form = Form::kShare,
+          .meaning =
+              "Share of the programs that compiled that is not measured: those that are predicted to "
+              "be the slowest. 0%: all are measured.",
+          .low = 0,
+          .high = kMost,
+          .young = true};
+}
+
 // Both types' keys: what weights are computed in.
 KeyRule type_rule(const char* meaning) {
   return {.name = "type", .form = Form::kWord, .meaning = meaning, .words = {"auto", "float32", "bfloat16"}};
@@ -425,6 +437,7 @@ const Table<SelfSupervisedSettings>& self_supervised_keys() {
        &S::replay},
       {turns_rule(), &S::turns},
       {reward_within_rule(), &S::reward_within},
+      {skip_rule(), &S::skip},
   };
   return table;
 }
@@ -448,6 +461,7 @@ const Table<ContrastiveSettings>& contrastive_keys() {
                 .high = 1,
                 .young = true},
        .member = &S::turn_discount},
+      {skip_rule(), &S::skip},
       {.rule = {.name = "exemplars",
                 .form = Form::kWord,
                 .meaning = "How the earlier candidates in a prompt are chosen.",

@@ -58,6 +58,14 @@ TEST(StageLine, LeavesOutWhatIsNotKnown) {
       "collect");
 }
 
+TEST(StageLine, TellsWhatARoundDidNotMeasure) {
+  const Json skip = {{"guessed", 40}, {"skipped", 18}, {"blind", 2}, {"rank_correlation", 0.456}};
+  EXPECT_EQ(stage_line({{"stage", "rl"}, {"progress", {{"skip", skip}}}}, 0),
+            "rl  skipped 18 of 40 compiled, 2 measured blindly (rank correlation 0.46)");
+  EXPECT_EQ(stage_line({{"stage", "rl"}, {"progress", {{"skip", {{"guessed", 0}, {"note", "few"}}}}}}, 0),
+            "rl  few");
+}
+
 TEST(StateTable, NamesStatesPhasesAndFailures) {
   CommandContext context;
   const Json state = {

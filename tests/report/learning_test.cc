@@ -105,6 +105,30 @@ TEST_F(Learned, IsComparedTaskByTask) {
   EXPECT_EQ(row.at("novel").at("high"), 0.25);
 }
 
+TEST_F(Learned, WhatWasNotMeasuredIsToldByRound) {
+  two_checkpoints();
+  EXPECT_THAT(html(results_), Not(HasSubstr("id=\"skips\"")));
+  Json skip = {
+      {"guessed", 40},    {"skipped", 18},    {"blind", 2}, {"right", 22}, {"rank_correlation", 0.456},
+      {"blind_right", 2}, {"lost_share", 0.5}};
+  Json none = {{"round", 1}, {"guessed", 0}, {"note", "<few>"}};
+  skip["rounds"] = {none, skip};
+  skip["rounds"][1]["round"] = 2;
+  results_.stages[1].summary = Json{{"skip", skip}}.dump();
+  const std::string page = html(results_);
+  EXPECT_THAT(page, HasSubstr("<th>rl, round 1</th><td>0</td><td>0</td><td>0</td><td>–</td><td>–</td>"
+                              "<td>–</td><td>&lt;few&gt;</td>"));
+  EXPECT_THAT(page, HasSubstr("<th>rl, round 2</th><td>40</td><td>18</td><td>2</td>"
+                              "<td>0.46 <small>of 22</small></td><td>–</td><td>50.0 %</td><td></td>"));
+  EXPECT_THAT(page, HasSubstr("<th>rl, all rounds</th><td>40</td>"));
+  EXPECT_EQ(exported().at("stages").at(1).at("summary").at("skip").at("skipped"), 18);
+  results_.stages[1].summary = R"({"skip": {"guessed": "x"}})";
+  EXPECT_THAT(html(results_), Not(HasSubstr("id=\"skips\""))) << "a damaged file is no reason to fail";
+  results_.stages[1].summary = Json{{"skip", skip}}.dump();
+  results_.stages[1].current = false;
+  EXPECT_THAT(html(results_), Not(HasSubstr("id=\"skips\"")));
+}
+
 // The interval of a difference is that of the differences, not of two means.
 TEST_F(Learned, ChangesArePaired) {
   stage("sft", "sft");

@@ -20,6 +20,12 @@ std::string code_in(const std::string& source) {
   return at == std::string::npos ? "" : trim(source.substr(at + 5));
 }
 
+std::optional<int> registers_in(const std::string& source) {
+  const std::size_t at = source.find("registers=");
+  if (at == std::string::npos) return std::nullopt;
+  return std::stoi(source.substr(at + std::string("registers=").size()));
+}
+
 Json compile_record(const std::string& source) {
   if (word(source) == "bad")
     return {{"verdict", "compile_error"}, {"log", "kernel.cu:1: bad"}, {"seconds", 0.1}};
@@ -27,6 +33,8 @@ Json compile_record(const std::string& source) {
   Json record = {
       {"verdict", "ok"}, {"log", ""}, {"binary", "cache/x.so"}, {"seconds", 0.1}, {"cached", false}};
   if (const std::string code = code_in(source); !code.empty()) record["code"] = {{"cpu", code}};
+  if (const auto n = registers_in(source))
+    record["kernels"] = {{"sm_90a", {{{"registers", 1}}, {{"registers", *n}, {"spill_bytes", 0}}}}};
   return record;
 }
 
@@ -80,6 +88,7 @@ Measurement fate(const Candidate& candidate) {
   m.task = candidate.task;
   m.baseline = "eager";
   m.math = "strict";
+  m.registers = registers_in(source);
   const std::string kind = word(source);
   if (kind == "ok" || kind == "imprecise" || kind == "unstable") {
     m.verdict = kind == "unstable" ? Verdict::kUnstable : Verdict::kOk;

@@ -4,7 +4,7 @@
 // compile; "wrong name" compiles and computes something else; "unsupported name", "unstable name",
 // "imprecise 1.50 name" (interval of ±10 %); "hack KIND reason" is found out; "once name" looked too good and
 // did not come again; "lost name" goes with its shard when it is to be
-// measured. "… code=X" is compiled to code X.
+// measured. "… code=X" is compiled to code X, "… registers=N" to a kernel with so many.
 #pragma once
 
 #include <functional>

@@ -53,6 +53,8 @@ std::vector<LearningRow> learning_rows(const store::Results& results);
 
 // The section of the page: the plot of stages, the tables, the plots of rounds. `rows`: evaluation_rows().
 std::string learning_html(const store::Results& results, const std::vector<EvaluationRow>& rows);
+// What stages did not measure because it was predicted to be slow, by round; nothing where no stage did so.
+std::string skips_html(const store::Results& results);
 Json pass_json(const std::vector<PassRow>& rows);
 Json learning_json(const std::vector<LearningRow>& rows);
 Json rounds_json(const std::vector<RoundRow>& rows);

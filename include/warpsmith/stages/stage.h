@@ -20,7 +20,7 @@ namespace warpsmith::stages {
 // A job that a stage wants to run. The controller packs items into shards and writes job.json, items.jsonl
 // and `files`.
 struct JobRequest {
-  int round = 0;    // looping stages count from 1, the others have round 0
+  int round = 0;  // looping stages count from 1, the others have round 0
   // "collect", "generate", "compile", "measure", "train", "export", "command", "service"; of later turns
   // "generate-2", …: job_of_turn()
   std::string job;
@@ -87,6 +87,8 @@ struct JobResult {
 //   evaluated
 //   examples        sft: what its examples can be made from again; stage 2 replays them
 //   rounds          looping stages: a list of {round, loss, …figures…, turns: [{…figures…}, …] of several}
+//                   with `skip` (also of the summary, over all rounds, which has them once more): {guessed,
+//                   skipped, blind, …} (surrogate.h)
 //   records         command: what the program wrote, but for its candidates
 //   summary         {…figures…, groups: {train: {…figures…}, …}}; with a `policy` or teachers also server and
 //                   teachers: tokens, money, refused samples (server_json() in src/stages/samples.h)
@@ -105,7 +107,7 @@ using StageOutput = Json;
 
 // Numbers for people while it works: round, rounds, job, and of the round before: loss, best, best_author,
 // median and geomean speedup, wins, above_1_01, host_bound, repeated, known, novel, valid_share,
-// distinct_share, mean_reward, groups_skipped, note.
+// distinct_share, mean_reward, groups_skipped, skip, note.
 using StageProgress = Json;
 
 struct StageStep {

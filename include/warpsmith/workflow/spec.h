@@ -229,6 +229,7 @@ struct SelfSupervisedSettings {
   double fastest = 1;    // share of each task's successes of a round that is learned from, the fastest first
   double replay = 0.5;   // share of each batch from stage 1's examples
   double reward_within = 0.05;  // what `fastest` compares: scores with an interval of at most ± this share
+  double skip = 0;  // share of a round's programs that is not measured: those that seem to be slowest
 };
 enum class Exemplars { kBucket, kIsland, kRandom, kNone };
 struct ContrastiveSettings {
@@ -237,6 +238,7 @@ struct ContrastiveSettings {
   int group = 8;               // G
   int turns = 1;               // a sample is asked again, with what became of it, so many answers in all
   double turn_discount = 0.4;  // γ: what a turn gets of the next one's reward
+  double skip = 0;             // as in SelfSupervisedSettings
   Exemplars exemplars = Exemplars::kBucket;
   double reward_within = 0.05;  // scores with an interval of at most ± this share are rewards and exemplars
   double plain_share = 0;       // share of the prompts that show no exemplar
