@@ -151,7 +151,7 @@ bool Oracle::widen(const CheckCase& check) {
   constexpr int kFirst = 1 << 20;                         // no check has such a seed
   const bool is_computed = std::any_of(task_.outputs.begin(), task_.outputs.end(),
                                        [](const auto& output) { return task::is_floating(output.dtype); });
-  if (task_.tolerance || !is_computed) return false;  // bound_of() has one answer for all seeds
+  if (task_.tolerance || !is_computed) return false;  // bound_of() has one answer for all seeds and shapes
   std::int64_t answers = 0;
   for (const task::TensorSpec& output : task_.outputs) {
     std::int64_t elements = 1;
@@ -251,8 +251,10 @@ std::shared_ptr<const Expected> Oracle::expected(const CheckCase& check) {
 }
 
 std::vector<double> Oracle::bounds_at(const task::Dims& dims) const {
-  const auto it = bounds_.find(dims);
-  return it == bounds_.end() ? std::vector<double>(task_.outputs.size(), 0.0) : it->second;
+  if (const auto it = bounds_.find(dims); it != bounds_.end()) return it->second;
+  std::vector<double> bounds;  // of a shape that was not asked: what the task says
+  for (std::size_t i = 0; i < task_.outputs.size(); ++i) bounds.push_back(bound_of(i, 0));
+  return bounds;
 }
 
 std::shared_ptr<const Expected> Oracle::make(const CheckCase& check) const {
