@@ -8,6 +8,7 @@
 #include "html_text.h"
 #include "measured_samples.h"
 #include "version_order.h"
+#include "warpsmith/records/job.h"
 #include "warpsmith/report/cost.h"
 #include "warpsmith/report/draws.h"
 #include "warpsmith/report/summary.h"
@@ -17,10 +18,11 @@ namespace warpsmith::report {
 namespace {
 
 double& of_job(JobSeconds& seconds, const std::string& job) {
-  if (job == "generate") return seconds.generation;
-  if (job == "compile") return seconds.compilation;
-  if (job == "measure") return seconds.measurement;
-  return job == "train" ? seconds.training : seconds.other;
+  const std::string_view kind = kind_of_job(job);
+  if (kind == "generate") return seconds.generation;
+  if (kind == "compile") return seconds.compilation;
+  if (kind == "measure") return seconds.measurement;
+  return kind == "train" ? seconds.training : seconds.other;
 }
 
 // What servers took, as the stage says: of its policy, of a checking model, and of teachers.
@@ -89,7 +91,7 @@ class NovelCostTable {
   void count_tokens() {
     std::map<NovelCost*, bool> known;
     for (const store::ShardRow& shard : results_.shards) {
-      if (shard.job != "generate" || is_older(shard.stage, shard.hash8)) continue;
+      if (kind_of_job(shard.job) != "generate" || is_older(shard.stage, shard.hash8)) continue;
       for (NovelCost* cost : {&at(shard.stage, shard.hash8), &out_.run}) {
         bool& all = known.try_emplace(cost, true).first->second;
         all = all && shard.tokens;

@@ -384,5 +384,26 @@ TEST_F(Learned, TokensOfOlderFilesAreNotKnown) {
   EXPECT_TRUE(exported().at("novel_cost").at("run").at("each").at("tokens").is_null());
 }
 
+// Jobs of later turns are named "generate-2", ….
+TEST_F(Learned, LaterTurnsArePartOfTheCost) {
+  stage("rl", "contrastive");
+  sample("rl", "a", 1.005);
+  sample("rl", "a", 2).turn = 2;
+  shard("rl", "generate").tokens = 1000;
+  shard("rl", "generate-2").tokens = 500;
+  for (const char* job : {"generate", "generate-2", "compile", "compile-2", "measure", "measure-2"})
+    attempt("rl", job, 10, *job == 'c' ? 0 : 1);
+  const NovelCosts costs = novel_costs(results_);
+  const NovelCost& rl = costs.stages.at(0);
+  EXPECT_EQ(rl.programs, 1) << "a program of a later turn is one, too";
+  EXPECT_EQ(rl.tokens, 1500);
+  EXPECT_DOUBLE_EQ(rl.gpu.generation, 20);
+  EXPECT_DOUBLE_EQ(rl.gpu.measurement, 20);
+  EXPECT_DOUBLE_EQ(rl.cpu.compilation, 20);
+  EXPECT_DOUBLE_EQ(rl.gpu.other + rl.cpu.other, 0);
+  results_.shards.back().tokens.reset();
+  EXPECT_EQ(novel_costs(results_).run.tokens, std::nullopt);
+}
+
 }  // namespace
 }  // namespace warpsmith::report
