@@ -286,6 +286,23 @@ TEST_F(Learned, RoundsAreShownWhereThereAreSome) {
   EXPECT_THAT(html(results_), Not(HasSubstr("id=\"rounds\"")));
 }
 
+TEST_F(Learned, ALaterTurnIsNoDrawOfARound) {
+  stage("rl", "contrastive");
+  for (std::int64_t round = 1; round <= 2; ++round)
+    for (const char* task : kTasks) {
+      sample("rl", task, 0, "train").round = round;
+      store::SampleRow& again = sample("rl", task, 2, "train");
+      again.round = round;
+      again.turn = 2;
+    }
+  const std::vector<RoundRow> rows = round_rows(results_);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].figures.samples, 6);
+  EXPECT_EQ(rows[0].figures.valid, 0);
+  EXPECT_EQ(rows[0].figures.novel_draw, 1);
+  EXPECT_EQ(rows[0].figures.distinct, 1);
+}
+
 TEST_F(Learned, ANovelProgramHasItsCost) {
   stage("rl", "contrastive");
   stage("evaluate", "measure");
