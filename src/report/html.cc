@@ -412,8 +412,8 @@ std::string html(const store::Results& results) {
   out += baselines_html(results);
   out += "<section><h2>Verdicts by cause</h2>\n" + verdicts_table(verdicts) + "</section>\n";
   out += opinions_html(results);
-  out += "<section><h2>What it cost</h2>\n" + cost_table(cost_rows(results)) + novel_costs_html(costs) +
-         "</section>\n";
+  out += "<section><h2>What it cost</h2>\n" + cost_table(cost_rows(results), results.currency) +
+         novel_costs_html(costs) + "</section>\n";
   out += "<section><h2>Devices</h2>\n" + devices_section(results) + "</section>\n";
   out += "<section><h2>Workflow</h2><details><summary>as it was run</summary><pre>" +
          escape(results.workflow) + "</pre></details></section>\n";

@@ -370,6 +370,41 @@ TEST_F(Learned, MoneyIsOfGpusAndServersAndSaysWhereItLacksSome) {
   EXPECT_EQ(exported().at("novel_cost").at("run").at("all_priced"), false);
 }
 
+TEST_F(Learned, MoneyHasTheCurrencyOfTheSite) {
+  stage("rl", "contrastive");
+  sample("rl", "a", 2);
+  attempt("rl", "generate", 3600, 1).money = 3;
+  std::string page = html(results_);  // a file without its run
+  EXPECT_THAT(page, HasSubstr("<th>GPU-hours</th><th>money</th>"));
+  EXPECT_THAT(page, HasSubstr("<th>CPU-seconds, the rest</th><th>money</th>"));
+  EXPECT_TRUE(exported().at("currency").is_null());
+  results_.currency = "<EUR>";
+  page = html(results_);
+  EXPECT_THAT(page, HasSubstr("<th>GPU-hours</th><th>money, &lt;EUR&gt;</th>"));
+  EXPECT_THAT(page, HasSubstr("<th>CPU-seconds, the rest</th><th>money, &lt;EUR&gt;</th>"));
+  EXPECT_EQ(exported().at("currency"), "<EUR>");
+}
+
+// Their money is counted, and so are their tokens; each stage says them when it ends.
+TEST_F(Learned, TokensOfTeachersAndCheckersCount) {
+  stage("collect", "collect");
+  stage("rl", "contrastive");
+  sample("rl", "a", 2);
+  shard("collect", "ask-big").program = "warpsmith-generate";
+  shard("rl", "generate").tokens = 1000;
+  shard("rl", "check").program = "warpsmith-generate";
+  results_.stages[0].summary = R"({"teachers": {"big": {"completion_tokens": 700, "prompt_tokens": 9}}})";
+  results_.stages[1].summary =
+      R"({"checker": {"completion_tokens": 30}, "server": {"completion_tokens": 1000}})";
+  NovelCosts costs = novel_costs(results_);
+  EXPECT_EQ(costs.run.tokens, 1730);
+  EXPECT_EQ(costs.stages.at(0).tokens, 1030) << "those of the policy stand in its shards";
+  results_.stages[0].summary.clear();
+  costs = novel_costs(results_);
+  EXPECT_EQ(costs.run.tokens, std::nullopt) << "the teacher is still being asked";
+  EXPECT_EQ(costs.stages.at(0).tokens, 1030);
+}
+
 TEST_F(Learned, WhereThereIsNoProgramThereIsNoNumber) {
   stage("rl", "contrastive");
   sample("rl", "a", 1.005);
