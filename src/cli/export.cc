@@ -62,7 +62,7 @@ int export_run(const Options& options, const CommandContext& context) {
   const fs::path folder = find_run(context, options.run);
   if (options.format == "kernelbench") return export_kernelbench(options, folder);
   controller::aggregate_run(folder);
-  store::Results results = store::read_results(folder / "results.h5");
+  store::Results results = controller::stored_results(folder);
   if (!options.all_versions) results = store::current_versions(std::move(results));
   const std::string text = options.format == "csv"
                                ? report::csv(results, options.table.empty() ? "measurements" : options.table)

@@ -30,7 +30,7 @@ struct TypeCost {
   double time_s = 0;
   StageCost sum;               // of all its stages; its `unknown` are jobs without a GPU
   std::set<std::string> from;  // folders of the runs
-  bool has_price() const { return lack.empty() && sum.unpriced.empty() && sum.money > 0; }
+  bool has_price() const { return lack.empty() && sum.priced && sum.unpriced.empty(); }
 };
 
 struct TypeCosts {

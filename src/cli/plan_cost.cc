@@ -74,7 +74,7 @@ bool has_own_timings(const fs::path& run) {
 
 std::string in_brackets(const StageCost& cost) {
   const std::string unpriced = fmt::format("{}", fmt::join(cost.unpriced, ", "));
-  if (cost.money <= 0) return unpriced.empty() ? "" : fmt::format(" (no price of {})", unpriced);
+  if (!cost.priced) return unpriced.empty() ? "" : fmt::format(" (no price of {})", unpriced);
   return fmt::format(" ({}{})", money_text(cost.money, cost.currency),
                      unpriced.empty() ? "" : " without " + unpriced);
 }
@@ -125,9 +125,10 @@ StageCost stage_cost(const std::vector<stages::PlannedJob>& jobs, const StageUsa
     const double held_h = items_of(job, *known) * known->item_s_with(job.resources) / 3600;
     const double gpu_h = held_h * job.resources.gpus_held(), cpu_h = held_h * std::max(1, job.resources.cpus);
     cost.gpu_hours += gpu_h;
-    if (const auto money = prices.of_hours(job.resources.gpu_type, gpu_h, cpu_h); money)
+    if (const auto money = prices.of_hours(job.resources.gpu_type, gpu_h, cpu_h)) {
       cost.money += *money;
-    else if (gpu_h > 0 && prices.has_hours())
+      cost.priced = true;
+    } else if (gpu_h > 0 && prices.has_hours())
       cost.unpriced.insert(job.resources.gpu_type.empty() ? "any type" : job.resources.gpu_type);
     cost.cpu_hours += cpu_h;
     cost.at_most |= job.upper_bound;
@@ -145,6 +146,7 @@ void StageCost::add(const StageCost& other) {
   gpu_hours += other.gpu_hours;
   cpu_hours += other.cpu_hours;
   money += other.money;
+  priced |= other.priced;
   currency = other.currency;
   unpriced.insert(other.unpriced.begin(), other.unpriced.end());
   at_most |= other.at_most;

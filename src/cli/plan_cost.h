@@ -36,7 +36,8 @@ struct StageUsage {
 
 struct StageCost {
   double gpu_hours = 0, cpu_hours = 0;
-  double money = 0;  // by the site's prices
+  double money = 0;     // by the site's prices
+  bool priced = false;  // some of it has a price, which may be 0
   std::string currency;
   std::set<std::string> unpriced;    // GPU types of these hours that have none, where any type has
   bool at_most = false;              // depends on results, and is this at most

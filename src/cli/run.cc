@@ -145,7 +145,7 @@ void publish(const fs::path& run, bool replayed) {
   const bool changed = controller::aggregate_run(run).written;  // also where it was short or damaged
   // A replayed run has nobody's timings: no report is made of it.
   if (replayed || (!changed && path_exists(run / "report.html"))) return;
-  store::Results results = store::current_versions(store::read_results(run / "results.h5"));
+  store::Results results = store::current_versions(controller::stored_results(run));
   controller::note_doubts(run, results);
   write_file_atomic(run / "report.html", report::html(results));
 }

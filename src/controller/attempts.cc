@@ -84,9 +84,15 @@ store::Aggregated aggregate_run(const std::filesystem::path& run, bool rebuild) 
   return store::aggregate(run, rebuild, std::move(attempts), outputs);
 }
 
+store::Results stored_results(const std::filesystem::path& run) {
+  store::Results results = store::read_results(run / "results.h5");
+  results.currency = prices_of(run).currency;
+  return results;
+}
+
 store::Results current_results(const std::filesystem::path& run) {
   aggregate_run(run);
-  store::Results results = store::current_versions(store::read_results(run / "results.h5"));
+  store::Results results = store::current_versions(stored_results(run));
   note_doubts(run, results);
   return results;
 }

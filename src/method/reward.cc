@@ -31,7 +31,7 @@ double reward_of(double rounded_score, RewardKind kind) {
 
 double milestone_of(double over_eager, std::optional<double> best_ratio) {
   if (over_eager < kMilestoneFactor) return 1;
-  return over_eager < kMilestoneFactor * best_ratio.value_or(1) ? 2 : 3;
+  return !best_ratio || over_eager < kMilestoneFactor * *best_ratio ? 2 : 3;
 }
 
 double over_eager(const Measurement& m) {

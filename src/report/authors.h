@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "warpsmith/records/job.h"
 #include "warpsmith/store/results.h"
 
 namespace warpsmith::report {
@@ -20,7 +21,7 @@ class Authors {
       if (row.known) copies_.insert(row.candidate);
     for (const store::ShardRow& row : results.shards) {
       bool& generates = generates_[{row.stage, row.hash8}];
-      generates = generates || row.job == "generate";
+      generates = generates || kind_of_job(row.job) == "generate";
     }
   }
   // A model wrote the program, and it is novel.

@@ -128,7 +128,11 @@ Json cost_json(const CostRow& row) {
           {"lost_share", row.lost_share()}};
 }
 
-std::string cost_table(const std::vector<CostRow>& rows) {
+std::string money_head(const std::string& currency) {
+  return "<th>money" + (currency.empty() ? "" : ", " + escape(currency)) + "</th>";
+}
+
+std::string cost_table(const std::vector<CostRow>& rows, const std::string& currency) {
   if (rows.empty()) return "<p>The run's journal tells of no attempt that has ended.</p>\n";
   const bool money = std::any_of(rows.begin(), rows.end(), [](const CostRow& r) { return r.money > 0; });
   std::string out = fmt::format(
@@ -136,7 +140,7 @@ std::string cost_table(const std::vector<CostRow>& rows) {
       "time</th>"
       "<th>CPU time</th><th>CPU efficiency</th><th>peak "
       "memory</th><th>GPU-hours</th>{}<th>lost</th></tr></thead><tbody>\n",
-      money ? "<th>money</th>" : "");
+      money ? money_head(currency) : "");
   for (const CostRow& row : rows)
     out += fmt::format("<tr><th>{}{}</th><td>{}</td>", escape(row.stage), row.set_aside ? " (set aside)" : "",
                        escape(row.job)) +

@@ -9,6 +9,8 @@
 namespace warpsmith::report {
 
 // With the sum in the foot.
-std::string cost_table(const std::vector<CostRow>& rows);
+std::string cost_table(const std::vector<CostRow>& rows, const std::string& currency);
+// "<th>money, EUR</th>"; without a currency "<th>money</th>".
+std::string money_head(const std::string& currency);
 
 }  // namespace warpsmith::report

@@ -26,6 +26,8 @@ bool says_something(const store::SampleRow& sample) {
   return verdict && *verdict != Verdict::kUnsupported && *verdict != Verdict::kNotMeasured;
 }
 
+bool is_draw(const store::SampleRow& sample) { return sample.turn == 1; }
+
 bool is_valid(const store::SampleRow& sample) {
   return sample.verdict == to_string(Verdict::kOk) && sample.speedup > 0;
 }
@@ -46,6 +48,15 @@ double valid_share(const Draws& draws) { return mean_over(draws, is_valid); }
 double novel_share(const Draws& draws) { return mean_over(draws, is_novel); }
 double mean_log_gain(const Draws& draws) { return mean_over(draws, log_gain); }
 double mean_log_novel_gain(const Draws& draws) { return mean_over(draws, log_novel_gain); }
+
+std::vector<const store::SampleRow*> counted_draws(const store::Results& results) {
+  const std::set<std::string> degenerate = degenerate_tasks(results);
+  std::vector<const store::SampleRow*> draws;
+  for (const store::SampleRow& sample : results.generated)
+    if (is_draw(sample) && says_something(sample) && !degenerate.contains(sample.task))
+      draws.push_back(&sample);
+  return draws;
+}
 
 std::vector<std::vector<double>> task_figures(const DrawsByTask& tasks, const DrawFigure& figure) {
   std::vector<std::vector<double>> rows;
@@ -86,10 +97,8 @@ std::vector<FrozenModel> frozen_models(const store::Results& results) {
   std::stable_sort(stages.begin(), stages.end(),
                    [](const auto* a, const auto* b) { return a->place < b->place; });
   std::map<std::pair<std::string, std::string>, Draws> samples;
-  const std::set<std::string> degenerate = degenerate_tasks(results);
-  for (const store::SampleRow& sample : results.generated)
-    if (says_something(sample) && !degenerate.contains(sample.task))
-      samples[{sample.stage, sample.hash8}].push_back(&sample);
+  for (const store::SampleRow* sample : counted_draws(results))
+    samples[{sample->stage, sample->hash8}].push_back(sample);
   std::vector<FrozenModel> models;
   const Authors authors(results);
   const Measured measured(results);

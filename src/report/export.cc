@@ -132,6 +132,7 @@ std::string json(const store::Results& results) {
   const Headline h = headline(best);
   Json out = {{"schema", "warpsmith.export/3"},
               {"run", results.run},
+              {"currency", results.currency.empty() ? Json() : Json(results.currency)},
               {"headline", headline_json(h)},
               {"stages", stages_json(results)},
               {"samples", rows_json(results, store::sample_table())},

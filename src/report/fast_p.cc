@@ -7,6 +7,7 @@
 #include "authors.h"
 #include "measured_samples.h"
 #include "version_order.h"
+#include "warpsmith/report/draws.h"
 #include "warpsmith/report/summary.h"
 #include "warpsmith/stats/summary.h"
 
@@ -125,8 +126,9 @@ std::vector<FastPRow> fast_p_rows(const store::Results& results) {
   VersionOrder order(results);
   std::map<std::tuple<std::size_t, int, std::string>, Draws> cells;
   for (const store::SampleRow& sample : results.generated)
-    cells[{order.place(sample.stage, sample.hash8), group_rank(sample.group), sample.group}].push_back(
-        &sample);
+    if (is_draw(sample))
+      cells[{order.place(sample.stage, sample.hash8), group_rank(sample.group), sample.group}].push_back(
+          &sample);
   const FastPTable table(results);
   std::vector<FastPRow> rows;
   for (const auto& [key, samples] : cells)

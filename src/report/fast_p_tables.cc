@@ -79,14 +79,16 @@ std::string fast_p_html(const std::vector<FastPRow>& rows) {
          "fastest correct of a task's samples; one draw: what one of them is expected to give (KernelBench "
          "takes "
          "sample 0). Geometric mean: over the tasks with a correct program. pass@k: chance that of k of a "
-         "task's n judged samples one is correct, the unbiased estimate; mean over the tasks with n ≥ k "
+         "task's n judged samples (all but those of verdict unsupported or not_measured) one is correct, the "
+         "unbiased estimate; mean over the tasks with n ≥ k "
          "(pointed "
          "at: how many); – where no task has so many, where the model learned between its rounds, and where "
          "a "
          "stage measured programs that it did not draw. A program that equals one of a person, of "
          "augmentation "
          "or of another author than a model counts as a sample, and not as correct. One that a template of "
-         "the grammar writes, too, does count: the table of stages says how many those are." +
+         "the grammar writes, too, does count: the table of stages says how many those are. Of an answer "
+         "that was asked again the first turn alone is a sample here: later ones know what became of it." +
          left_in_words(rows) + "</p></section>\n";
 }
 

@@ -154,9 +154,9 @@ std::string stages_table(const std::vector<EvaluationRow>& rows) {
          "floor: of the speedup itself, a "
          "failure counts 0.01. Intervals are 95 %: over tasks (each by its mean), where there are five or "
          "more; "
-         "of shares, the wider of that and of Wilson's over samples. Tasks that pass without any work are "
-         "left "
-         "out." +
+         "of shares, the wider of that and of Wilson's over samples. Of an answer that was asked again the "
+         "first turn alone counts: later ones know what became of it. They count among verdicts, best "
+         "programs and costs. Tasks that pass without any work are left out." +
          (some_host_bound ? " From Mean on, tasks whose baseline is bound by the host are left out, too."
                           : "") +
          "</p>\n";
@@ -334,7 +334,7 @@ Json plot_data(const store::Results& results, const std::vector<FastPRow>& fast_
   const auto place = [&order](const auto& row) { return order.place(row.stage, row.hash8); };
   std::map<std::size_t, Json> speedups, curves;
   for (const store::SampleRow& sample : results.generated)
-    if (is_novel(sample)) {
+    if (is_draw(sample) && is_novel(sample)) {
       Json& one = speedups[place(sample)];
       if (!one.contains("stage"))
         one["stage"] = sample.stage + twin_mark(results, sample.stage, sample.hash8);
@@ -412,8 +412,8 @@ std::string html(const store::Results& results) {
   out += baselines_html(results);
   out += "<section><h2>Verdicts by cause</h2>\n" + verdicts_table(verdicts) + "</section>\n";
   out += opinions_html(results);
-  out += "<section><h2>What it cost</h2>\n" + cost_table(cost_rows(results)) + novel_costs_html(costs) +
-         "</section>\n";
+  out += "<section><h2>What it cost</h2>\n" + cost_table(cost_rows(results), results.currency) +
+         novel_costs_html(costs) + "</section>\n";
   out += "<section><h2>Devices</h2>\n" + devices_section(results) + "</section>\n";
   out += "<section><h2>Workflow</h2><details><summary>as it was run</summary><pre>" +
          escape(results.workflow) + "</pre></details></section>\n";

@@ -94,7 +94,7 @@ class KernelBenchExport {
       groups.insert(sample.group);
       by_model_ = by_model_ || authors_.is_models(sample.candidate);
       auto& of_task = samples[sample.task];
-      if (says_something(sample)) of_task.push_back(&sample);
+      if (is_draw(sample) && says_something(sample)) of_task.push_back(&sample);
     }
     if (!drew())
       for (auto& [task, list] : samples)

@@ -254,10 +254,13 @@ std::string pass_table(const std::vector<PassRow>& rows) {
   }
   return out +
          "</table>\n<p class=\"note\">pass@k: chance that one of k draws passes, by the unbiased estimate "
-         "1 − C(n − c, k) / C(n, k) from n samples of a task of which c pass; mean over all tasks, with a "
-         "95 % interval of a bootstrap over tasks where there are five or more. Right: a valid program, also "
+         "1 − C(n − c, k) / C(n, k) from n samples of a task of which c pass; mean over the tasks that have "
+         "samples, with a 95 % interval of a bootstrap over tasks where there are five or more. Samples of "
+         "verdict unsupported or not_measured and tasks that pass without any work are left out. Right: a "
+         "valid program, also "
          "one that the model knows by heart. Novel &gt; 1.01×: valid, novel, and with a score above 1.01×, "
-         "without tasks that headlines leave out; it may still be what a template of the grammar writes. –: "
+         "without tasks whose baseline is bound by the host; it may still be what a template of the grammar "
+         "writes. –: "
          "a task has fewer than k samples, or no task is left. An interval without width says that the tasks "
          "do not differ, not that the share is known." +
          absent_words(ks) + "</p>\n";
@@ -287,7 +290,8 @@ std::string rounds_html(const std::vector<RoundRow>& rows) {
          fmt::format(
              "<p class=\"note\">What the model drew in the rounds of stages that learn, from the tasks "
              "that it learns from. Rounds ask for different tasks and show exemplars: compare stages "
-             "by their frozen checkpoints. Distinct: by source; a renamed copy counts as another.{}</p>\n",
+             "by their frozen checkpoints. First turns alone. Distinct: by source; a renamed copy counts as "
+             "another.{}</p>\n",
              std::any_of(rows.begin(), rows.end(), [](const RoundRow& r) { return r.first < r.last; })
                  ? " A point is several rounds."
                  : "");

@@ -5,9 +5,11 @@
 #include <set>
 
 #include "authors.h"
+#include "cost_table.h"
 #include "html_text.h"
 #include "measured_samples.h"
 #include "version_order.h"
+#include "warpsmith/records/job.h"
 #include "warpsmith/report/cost.h"
 #include "warpsmith/report/draws.h"
 #include "warpsmith/report/summary.h"
@@ -17,25 +19,42 @@ namespace warpsmith::report {
 namespace {
 
 double& of_job(JobSeconds& seconds, const std::string& job) {
-  if (job == "generate") return seconds.generation;
-  if (job == "compile") return seconds.compilation;
-  if (job == "measure") return seconds.measurement;
-  return job == "train" ? seconds.training : seconds.other;
+  const std::string_view kind = kind_of_job(job);
+  if (kind == "generate") return seconds.generation;
+  if (kind == "compile") return seconds.compilation;
+  if (kind == "measure") return seconds.measurement;
+  return kind == "train" ? seconds.training : seconds.other;
 }
 
-// What servers took, as the stage says: of its policy, of a checking model, and of teachers.
-void add_servers(const store::StageRow& stage, NovelCost& cost) {
+// What servers took, as a stage says when it ends.
+struct Servers {
+  std::vector<Json> policies;  // one at most: its tokens stand in the shards, too
+  std::vector<Json> others;    // a checking model, and teachers: theirs do not
+};
+
+Servers servers_of(const store::StageRow& stage) {
+  Servers out;
   const Json summary = Json::parse(stage.summary, nullptr, false);
-  if (!summary.is_object()) return;
-  std::vector<Json> servers;
-  for (const char* name : {"server", "checker"})
-    if (summary.contains(name)) servers.push_back(summary[name]);
-  if (summary.contains("teachers"))
-    for (const Json& teacher : summary["teachers"]) servers.push_back(teacher);
+  if (!summary.is_object()) return out;
+  const auto take = [](const Json& server, std::vector<Json>& list) {
+    if (server.is_object()) list.push_back(server);
+  };
+  take(summary.value("server", Json()), out.policies);
+  take(summary.value("checker", Json()), out.others);
+  for (const Json& teacher : summary.value("teachers", Json::array())) take(teacher, out.others);
+  return out;
+}
+
+template <typename T>
+std::optional<T> number_in(const Json& server, const char* key) {
+  const auto it = server.find(key);
+  return it != server.end() && it->is_number() ? std::optional(it->get<T>()) : std::nullopt;
+}
+
+void add_money(const std::vector<Json>& servers, NovelCost& cost) {
   for (const Json& server : servers) {
-    if (!server.is_object()) continue;
-    if (server.contains("money") && server["money"].is_number())
-      cost.money = cost.money.value_or(0) + server["money"].get<double>();
+    if (const auto money = number_in<double>(server, "money"))
+      cost.money = cost.money.value_or(0) + *money;
     else
       cost.all_priced = false;
   }
@@ -50,10 +69,9 @@ class NovelCostTable {
   }
 
   NovelCosts costs() {
+    out_.currency = results_.currency;
     add_attempts();
-    for (const store::StageRow& stage : results_.stages)
-      if (stage.current)
-        for (NovelCost* cost : {&at(stage.name, stage.hash8), &out_.run}) add_servers(stage, *cost);
+    add_servers();
     count_tokens();
     count_programs();
     for (auto& [place, cost] : costs_)
@@ -85,15 +103,33 @@ class NovelCostTable {
     }
   }
 
-  // Nothing of a stage, and of the run, where a shard does not say.
+  void add_servers() {
+    for (const store::StageRow& stage : results_.stages) {
+      if (!stage.current) continue;
+      const Servers servers = servers_of(stage);
+      for (NovelCost* cost : {&at(stage.name, stage.hash8), &out_.run}) {
+        add_money(servers.policies, *cost);
+        add_money(servers.others, *cost);
+        for (const Json& server : servers.others)
+          cost->tokens =
+              cost->tokens.value_or(0) + number_in<std::int64_t>(server, "completion_tokens").value_or(0);
+      }
+      if (!servers.others.empty()) says_others_.insert({stage.name, stage.hash8});
+    }
+  }
+
+  // Nothing of a stage, and of the run, where a shard does not say; of shards that asked others than the
+  // policy, where the stage has not said it yet.
   void count_tokens() {
     std::map<NovelCost*, bool> known;
     for (const store::ShardRow& shard : results_.shards) {
-      if (shard.job != "generate" || is_older(shard.stage, shard.hash8)) continue;
+      const bool draws = kind_of_job(shard.job) == "generate";
+      if ((!draws && shard.program != "warpsmith-generate") || is_older(shard.stage, shard.hash8)) continue;
+      const bool says = draws ? shard.tokens.has_value() : says_others_.contains({shard.stage, shard.hash8});
       for (NovelCost* cost : {&at(shard.stage, shard.hash8), &out_.run}) {
         bool& all = known.try_emplace(cost, true).first->second;
-        all = all && shard.tokens;
-        cost->tokens = cost->tokens.value_or(0) + shard.tokens.value_or(0);
+        all = all && says;
+        cost->tokens = cost->tokens.value_or(0) + (draws ? shard.tokens.value_or(0) : 0);
       }
     }
     for (const auto& [cost, all] : known)
@@ -130,7 +166,7 @@ class NovelCostTable {
   const Authors authors_;
   VersionOrder order_;
   const std::set<std::string> degenerate_;
-  std::set<std::pair<std::string, std::string>> older_;
+  std::set<std::pair<std::string, std::string>> older_, says_others_;
   std::map<std::size_t, NovelCost> costs_;
   std::set<std::size_t> drawn_;  // places of stages that drew
   NovelCosts out_;
@@ -206,6 +242,14 @@ Json novel_cost_json(const NovelCost& cost) {
   return json;
 }
 
+std::string money_words(const NovelCost& run) {
+  if (!run.money) return " No money: the site has no prices for what was taken.";
+  return std::string(
+             " Money: by the site's prices of GPU-hours, of CPU-hours without a GPU where they have one, and "
+             "of servers' tokens.") +
+         (run.all_priced ? "" : " Some GPU-hours or servers of a row with \"over\" have none.");
+}
+
 }  // namespace
 
 NovelCosts novel_costs(const store::Results& results) { return NovelCostTable(results).costs(); }
@@ -217,23 +261,17 @@ std::string novel_costs_html(const NovelCosts& costs) {
       "<h3>For each novel program above 1.01×</h3><table id=\"novel-cost\"><thead><tr><th>stage</th>"
       "<th>programs</th><th>tokens</th><th>GPU-seconds</th><th>CPU-seconds, compilation</th>"
       "<th>CPU-seconds, the rest</th>{}</tr></thead><tbody>\n",
-      money ? "<th>money</th>" : "");
+      money ? money_head(costs.currency) : "");
   for (const NovelCost& cost : costs.stages) out += cost_cells(cost.stage, cost, money);
   return out + "</tbody><tfoot>" + cost_cells("whole run", costs.run, money) +
          "</tfoot></table>\n<p class=\"note\">What was taken, divided by the distinct novel programs above "
          "1.01× that were drawn, without tasks that headlines leave out. Distinct by source: a renamed copy "
          "counts as another, and what a template of the grammar writes counts, too. A stage's row has its "
          "own jobs alone, not the training before it. The whole run has all of them, programs of people "
-         "that were measured included, and counts a program once. Tokens: those that models wrote, without "
-         "prompts and without what was lost with an attempt. –: nothing to divide by, nothing taken, or not "
-         "known." +
-         std::string(
-             !money ? " No money: the site has no prices for what was taken."
-             : costs.run.all_priced
-                 ? " Money: GPU-hours and servers' tokens by the site's prices; CPU time has none."
-                 : " Money: GPU-hours and servers' tokens by the site's prices; CPU time has none, and "
-                   "neither has some of what a row with \"over\" holds.") +
-         "</p>\n";
+         "that were measured included, and counts a program once. Programs of later turns count. Tokens: "
+         "those that models wrote, teachers and checking models included, without prompts and without what "
+         "was lost with an attempt. –: nothing to divide by, nothing taken, or not known." +
+         money_words(costs.run) + "</p>\n";
 }
 
 Json novel_costs_json(const NovelCosts& costs) {

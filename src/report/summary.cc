@@ -135,12 +135,10 @@ std::set<std::string> degenerate_tasks(const store::Results& results) {
 
 std::vector<EvaluationRow> evaluation_rows(const store::Results& results) {
   VersionOrder order(results);
-  const std::set<std::string> degenerate = degenerate_tasks(results);
   std::map<std::tuple<std::size_t, int, std::string>, std::vector<const store::SampleRow*>> cells;
-  for (const store::SampleRow& sample : results.generated)
-    if (says_something(sample) && !degenerate.contains(sample.task))
-      cells[{order.place(sample.stage, sample.hash8), group_rank(sample.group), sample.group}].push_back(
-          &sample);
+  for (const store::SampleRow* sample : counted_draws(results))
+    cells[{order.place(sample->stage, sample->hash8), group_rank(sample->group), sample->group}].push_back(
+        sample);
   std::vector<EvaluationRow> rows;
   const Measured measured(results);
   for (const auto& [key, samples] : cells) rows.push_back(summarise(samples, measured));
@@ -149,11 +147,9 @@ std::vector<EvaluationRow> evaluation_rows(const store::Results& results) {
 
 std::vector<RoundRow> round_rows(const store::Results& results) {
   VersionOrder order(results);
-  const std::set<std::string> degenerate = degenerate_tasks(results);
   std::map<std::size_t, std::map<std::int64_t, Draws>> stages;
-  for (const store::SampleRow& sample : results.generated)
-    if (says_something(sample) && !degenerate.contains(sample.task))
-      stages[order.place(sample.stage, sample.hash8)][sample.round].push_back(&sample);
+  for (const store::SampleRow* sample : counted_draws(results))
+    stages[order.place(sample->stage, sample->hash8)][sample->round].push_back(sample);
   std::vector<RoundRow> rows;
   const Measured measured(results);
   for (const auto& [place, rounds] : stages) {

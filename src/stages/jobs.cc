@@ -266,6 +266,12 @@ double compile_seconds(const std::vector<Candidate>& candidates) {
   return mean_seconds(candidates, kCompilePlanSeconds, [](const Candidate& c) { return compile_seconds(c); });
 }
 
+bool times_other_baselines(const workflow::StageSpec& spec) {
+  if (spec.device == "cpu") return false;
+  const std::vector<std::string> names = baselines_of(spec.protocol);
+  return std::any_of(names.begin(), names.end(), [](const std::string& name) { return name != "eager"; });
+}
+
 JobRequest measure_request(const workflow::StageSpec& spec, int round,
                            const std::vector<Compiled>& candidates,
                            const std::map<std::string, double>& best) {

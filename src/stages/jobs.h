@@ -93,6 +93,9 @@ struct Compiled {
   std::string binary;  // relative to the run folder
   CodeFacts code = {};
 };
+// Whether the stage has baselines but eager timed, of each task that it measures.
+bool times_other_baselines(const workflow::StageSpec& spec);
+
 // `best`: the highest speedup known of each task, over which a score is measured again.
 JobRequest measure_request(const workflow::StageSpec& spec, int round,
                            const std::vector<Compiled>& candidates,

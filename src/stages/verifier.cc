@@ -139,9 +139,10 @@ void Verifier::take_baselines(const std::vector<Json>& extras) {
 }
 
 std::optional<double> Verifier::best_baseline(const std::string& task) const {
-  std::optional<double> best;
-  if (const auto it = baselines_.find(task); it != baselines_.end())
-    for (const auto& [name, ratio] : it->second) best = std::max(best.value_or(ratio), ratio);
+  const auto it = baselines_.find(task);
+  if (it == baselines_.end()) return times_other_baselines(spec_) ? std::nullopt : std::optional(1.0);
+  double best = 0;
+  for (const auto& [name, ratio] : it->second) best = std::max(best, ratio);
   return best;
 }
 

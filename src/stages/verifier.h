@@ -45,8 +45,8 @@ class Verifier {
   // upstream.
   const std::vector<std::string>& met() const { return met_; }
   const std::map<std::string, double>& best() const { return best_; }  // speedup by task
-  // Time of eager / time of the task's best baseline but eager, of those that the stage knows of; nothing:
-  // of none.
+  // Time of eager / time of the task's best baseline but eager, of those that the stage knows of. Of none: 1
+  // where eager alone is timed, and is the best; else nothing.
   std::optional<double> best_baseline(const std::string& task) const;
 
  private:

@@ -260,9 +260,10 @@ TEST_F(CostTest, AttemptsAreRowsWithWhatTheyAskedForAndTook) {
   EXPECT_EQ(again, "1: 6000, 8; ") << "with half as much memory again";
 
   EXPECT_EQ(lost.money, 0) << "there is no site";
-  write_file_atomic(
-      run_ / "site.yaml",
-      "schema: warpsmith.site/1\nname: lab\ngpus: {L40: {}}\nprices: {gpu_hours: {L40: 1.8}}\n");
+  write_file_atomic(run_ / "site.yaml",
+                    "schema: warpsmith.site/1\nname: lab\ngpus: {L40: {}}\nprices: {currency: EUR, "
+                    "gpu_hours: {L40: 1.8}}\n");
+  EXPECT_EQ(controller::current_results(run_).currency, "EUR");
   EXPECT_NEAR(controller::read_attempts(run_)[1].money, 1.8 * 2 * 20 / 3600, 1e-12);
   write_file_atomic(run_ / "site.yaml", "schema: warpsmith.site/1\nname: lab\nprices: {cpu_hours: 9}\n");
   EXPECT_EQ(controller::read_attempts(run_)[1].money, 0) << "its CPUs are a part of the price of its GPUs";
@@ -395,6 +396,8 @@ TEST(StageCost, SaysTheMoneyWhereTheSiteHasPrices) {
   EXPECT_EQ(to_json(cost).at("unpriced"), Json({"H20"}));
   EXPECT_EQ(to_string(stage_cost({h20}, &kUsage, prices)),
             "about 3 GPU-hours (no price of H20), 2 CPU-hours" + learnt);
+  EXPECT_EQ(to_string(stage_cost({h20}, &kUsage, {.gpu_hours = {{"H20", 0}}, .tokens = {}})),
+            "about 3 GPU-hours (0.00 in money), 2 CPU-hours" + learnt);
 }
 
 TEST(StageCost, GoesByTheTypeOfGpuWhereItsTimeIsKnown) {

@@ -7,6 +7,7 @@
 
 #include "scratch.h"
 #include "store/run_fixture.h"
+#include "warpsmith/base/files.h"
 #include "warpsmith/cli/command.h"
 
 namespace warpsmith::cli {
@@ -43,6 +44,30 @@ TEST(ExportCommand, FilesForKernelBenchNeedAFolderAndSamples) {
     }
   }
   EXPECT_FALSE(fs::exists(into)) << "nothing was written";
+}
+
+TEST(ExportCommand, SumsHaveTheCurrencyOfTheRunsSite) {
+  const Scratch scratch;
+  store_fixture::make_run(scratch / "one", {});
+  const auto exported = [&] {
+    CLI::App app("", "warpsmith");
+    CommandContext context;
+    context.results = scratch.path();
+    add_export(app, context);
+    std::vector<std::string> words = {(scratch / "out.json").string(),
+                                      "--output",
+                                      "json",
+                                      "--format",
+                                      "one",
+                                      "export"};  // in the order in which CLI11 takes them
+    app.parse(words);
+    context.action();
+    return read_json_file(scratch / "out.json");
+  };
+  EXPECT_TRUE(exported().at("currency").is_null());
+  write_file_atomic(scratch / "one/site.yaml",
+                    "schema: warpsmith.site/1\nname: lab\nprices: {currency: EUR, cpu_hours: 1}\n");
+  EXPECT_EQ(exported().at("currency"), "EUR");
 }
 
 }  // namespace

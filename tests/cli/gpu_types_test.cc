@@ -124,6 +124,19 @@ TEST_F(GpuTypes, TheCheapestThatMeetsTheDeadlineIsNamed) {
   EXPECT_EQ(type_lines(costs(3600)).back(), "  fastest within 1h00m: H100 (11m52s); no price is known");
 }
 
+TEST_F(GpuTypes, AGpuThatCostsNothingIsTheCheapest) {
+  took("old", "score", "measure", {{"compile", {{"", 1}}}, {"measure", {{"H100", 36}, {"L40", 72}}}});
+  site_.prices.gpu_hours["L40"] = 0;
+  ASSERT_NE(costs().cheapest(), nullptr);
+  EXPECT_EQ(costs().cheapest()->type, "L40");
+  EXPECT_THAT(type_lines(costs())[2], HasSubstr("2 GPU-hours, 0.00 EUR (learnt"));
+  EXPECT_EQ(to_json(costs()).at("types").at(1).at("money"), 0.0);
+  site_.prices.gpu_hours.erase("L40");
+  site_.prices.cpu_hours = 0.5;
+  EXPECT_EQ(costs().cheapest()->type, "H100") << "a price of the CPUs beside it is none of the GPU";
+  EXPECT_TRUE(to_json(costs()).at("types").at(1).at("money").is_null());
+}
+
 TEST_F(GpuTypes, TheCpusOfOtherJobsHaveAPriceOfTheirOwn) {
   took("old", "score", "measure", {{"compile", {{"", 36}}}, {"measure", {{"H100", 36}}}});
   site_.prices.cpu_hours = 0.5;

@@ -53,7 +53,8 @@ TEST(Milestones, StepsAtFivePercentOverEagerAndOverTheBest) {
   EXPECT_EQ(parse_reward_kind("milestones"), RewardKind::kMilestones);
   EXPECT_EQ(milestone_of(0.50, std::nullopt), 1);
   EXPECT_EQ(milestone_of(1.04, std::nullopt), 1);
-  EXPECT_EQ(milestone_of(1.05, std::nullopt), 3) << "eager alone was measured: it is the best";
+  EXPECT_EQ(milestone_of(9.00, std::nullopt), 2) << "it is not known how good the best one is";
+  EXPECT_EQ(milestone_of(1.05, 1.0), 3) << "eager is the best";
   EXPECT_EQ(milestone_of(1.05, 2.0), 2);
   EXPECT_EQ(milestone_of(2.09, 2.0), 2);
   EXPECT_EQ(milestone_of(2.11, 2.0), 3);

@@ -96,6 +96,22 @@ TEST_F(FastPRows, AModelThatLearnsBetweenRoundsHasNoPassAtK) {
   EXPECT_TRUE(row().one_draw);
 }
 
+// It was asked with the verdict of the one before.
+TEST_F(FastPRows, ALaterTurnIsNoDraw) {
+  sample("add", "a", 0, "crash");
+  sample("add", "mended", 3).turn = 2;
+  sample("gelu", "b", 1.2);
+  sample("gelu", "faster", 3).turn = 2;
+  const FastPRow r = row();
+  EXPECT_EQ(r.most, 1);
+  EXPECT_EQ(r.correct, 1);
+  EXPECT_THAT(r.best, ElementsAre(0.25, 0.25, 0.25, 0.25, 0.25, 0, 0));
+  EXPECT_THAT(*r.one_draw, ElementsAre(0.25, 0.25, 0.25, 0.25, 0.25, 0, 0));
+  EXPECT_EQ(r.pass[0].tasks, 2);
+  EXPECT_DOUBLE_EQ(*r.pass[0].value, 0.5);
+  EXPECT_THAT(fast_p_html({r}), HasSubstr("first turn alone"));
+}
+
 TEST_F(FastPRows, ProgramsMeasuredAgainAreNoDrawsAndStandByAuthor) {
   measures_again();
   program("mine", "generated");

@@ -271,6 +271,18 @@ TEST_F(KernelBenchTest, NothingIsCreditedThatNoModelWrote) {
   EXPECT_EQ(list[1].at("correctness"), true);
 }
 
+TEST_F(KernelBenchTest, ALaterTurnIsNoSample) {
+  benchmark({"19_ReLU.py"});
+  task("level1_19_ReLU");
+  sample("level1_19_ReLU", "a", "crash");
+  sample("level1_19_ReLU", "mended", "ok", 3, 2).turn = 2;
+  EXPECT_EQ(write().runs.at(0).samples, 1u);
+  EXPECT_EQ(evaluation().at("19").size(), 1u);
+  EXPECT_EQ(
+      analyse(scratch_.path(), "mine-evaluate-level1", 1, "H100_mine-evaluate").averages.at("avg_pass@1"),
+      0.0);
+}
+
 TEST_F(KernelBenchTest, ProgramsMeasuredAgainStandFastestFirstWithoutPassAtK) {
   results_.shards.clear();
   shard("measure");

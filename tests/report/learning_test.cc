@@ -310,6 +310,23 @@ TEST_F(Learned, RoundsAreShownWhereThereAreSome) {
   EXPECT_THAT(html(results_), Not(HasSubstr("id=\"rounds\"")));
 }
 
+TEST_F(Learned, ALaterTurnIsNoDrawOfARound) {
+  stage("rl", "contrastive");
+  for (std::int64_t round = 1; round <= 2; ++round)
+    for (const char* task : kTasks) {
+      sample("rl", task, 0, "train").round = round;
+      store::SampleRow& again = sample("rl", task, 2, "train");
+      again.round = round;
+      again.turn = 2;
+    }
+  const std::vector<RoundRow> rows = round_rows(results_);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].figures.samples, 6);
+  EXPECT_EQ(rows[0].figures.valid, 0);
+  EXPECT_EQ(rows[0].figures.novel_draw, 1);
+  EXPECT_EQ(rows[0].figures.distinct, 1);
+}
+
 TEST_F(Learned, ANovelProgramHasItsCost) {
   stage("rl", "contrastive");
   stage("evaluate", "measure");
@@ -377,6 +394,41 @@ TEST_F(Learned, MoneyIsOfGpusAndServersAndSaysWhereItLacksSome) {
   EXPECT_EQ(exported().at("novel_cost").at("run").at("all_priced"), false);
 }
 
+TEST_F(Learned, MoneyHasTheCurrencyOfTheSite) {
+  stage("rl", "contrastive");
+  sample("rl", "a", 2);
+  attempt("rl", "generate", 3600, 1).money = 3;
+  std::string page = html(results_);  // a file without its run
+  EXPECT_THAT(page, HasSubstr("<th>GPU-hours</th><th>money</th>"));
+  EXPECT_THAT(page, HasSubstr("<th>CPU-seconds, the rest</th><th>money</th>"));
+  EXPECT_TRUE(exported().at("currency").is_null());
+  results_.currency = "<EUR>";
+  page = html(results_);
+  EXPECT_THAT(page, HasSubstr("<th>GPU-hours</th><th>money, &lt;EUR&gt;</th>"));
+  EXPECT_THAT(page, HasSubstr("<th>CPU-seconds, the rest</th><th>money, &lt;EUR&gt;</th>"));
+  EXPECT_EQ(exported().at("currency"), "<EUR>");
+}
+
+// Their money is counted, and so are their tokens; each stage says them when it ends.
+TEST_F(Learned, TokensOfTeachersAndCheckersCount) {
+  stage("collect", "collect");
+  stage("rl", "contrastive");
+  sample("rl", "a", 2);
+  shard("collect", "ask-big").program = "warpsmith-generate";
+  shard("rl", "generate").tokens = 1000;
+  shard("rl", "check").program = "warpsmith-generate";
+  results_.stages[0].summary = R"({"teachers": {"big": {"completion_tokens": 700, "prompt_tokens": 9}}})";
+  results_.stages[1].summary =
+      R"({"checker": {"completion_tokens": 30}, "server": {"completion_tokens": 1000}})";
+  NovelCosts costs = novel_costs(results_);
+  EXPECT_EQ(costs.run.tokens, 1730);
+  EXPECT_EQ(costs.stages.at(0).tokens, 1030) << "those of the policy stand in its shards";
+  results_.stages[0].summary.clear();
+  costs = novel_costs(results_);
+  EXPECT_EQ(costs.run.tokens, std::nullopt) << "the teacher is still being asked";
+  EXPECT_EQ(costs.stages.at(0).tokens, 1030);
+}
+
 TEST_F(Learned, WhereThereIsNoProgramThereIsNoNumber) {
   stage("rl", "contrastive");
   sample("rl", "a", 1.005);
@@ -406,6 +458,27 @@ TEST_F(Learned, TokensOfOlderFilesAreNotKnown) {
   shard("rl", "generate");
   EXPECT_EQ(novel_costs(results_).run.tokens, std::nullopt);
   EXPECT_TRUE(exported().at("novel_cost").at("run").at("each").at("tokens").is_null());
+}
+
+// Jobs of later turns are named "generate-2", ….
+TEST_F(Learned, LaterTurnsArePartOfTheCost) {
+  stage("rl", "contrastive");
+  sample("rl", "a", 1.005);
+  sample("rl", "a", 2).turn = 2;
+  shard("rl", "generate").tokens = 1000;
+  shard("rl", "generate-2").tokens = 500;
+  for (const char* job : {"generate", "generate-2", "compile", "compile-2", "measure", "measure-2"})
+    attempt("rl", job, 10, *job == 'c' ? 0 : 1);
+  const NovelCosts costs = novel_costs(results_);
+  const NovelCost& rl = costs.stages.at(0);
+  EXPECT_EQ(rl.programs, 1) << "a program of a later turn is one, too";
+  EXPECT_EQ(rl.tokens, 1500);
+  EXPECT_DOUBLE_EQ(rl.gpu.generation, 20);
+  EXPECT_DOUBLE_EQ(rl.gpu.measurement, 20);
+  EXPECT_DOUBLE_EQ(rl.cpu.compilation, 20);
+  EXPECT_DOUBLE_EQ(rl.gpu.other + rl.cpu.other, 0);
+  results_.shards.back().tokens.reset();
+  EXPECT_EQ(novel_costs(results_).run.tokens, std::nullopt);
 }
 
 }  // namespace

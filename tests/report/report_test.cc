@@ -92,6 +92,26 @@ TEST(EvaluationRows, CountEveryDrawThatSaysSomething) {
   EXPECT_EQ(rows[1].one_draw, 1.0);
 }
 
+// It was asked with the verdict of the one before. What became of it is told all the same.
+TEST(EvaluationRows, ALaterTurnIsNoDraw) {
+  store::Results r = example();
+  r.generated = {sample("contrastive", "train", "bbbb", "crash", 0, 1),
+                 sample("contrastive", "train", "aaaa", "ok", 1.5, 1)};
+  r.generated[1].turn = 2;
+  const auto rows = evaluation_rows(r);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].samples, 1);
+  EXPECT_EQ(rows[0].valid, 0);
+  EXPECT_EQ(rows[0].novel, 0);
+  EXPECT_EQ(rows[0].wins, 0);
+  EXPECT_EQ(rows[0].one_draw, 1);
+  EXPECT_EQ(verdict_counts(r).at(0).counts.at("ok"), 1);
+  EXPECT_EQ(best_kernels(r).at(0).candidate, "aaaa");
+  EXPECT_NE(html(r).find("Of an answer that was asked again the first turn alone counts"), std::string::npos);
+  r.generated[0].turn = 3;
+  EXPECT_TRUE(evaluation_rows(r).empty());
+}
+
 TEST(EvaluationRows, AreAsWideAsTheirTasksDiffer) {
   store::Results r = example();
   r.generated.clear();

@@ -307,6 +307,29 @@ TEST(Contrastive, MilestonesAreOverEagerAndTheBestBaselineThatWasMeasured) {
   EXPECT_EQ(rewards, (std::vector<double>{-1, 1, 2, 3}));
 }
 
+TEST(Contrastive, NoMilestoneIsPastABaselineThatIsNotKnown) {
+  ContrastiveSettings settings{.rounds = 1, .prompts = 1, .group = 3};
+  settings.reward = "milestones";
+  World world;
+  world.answer = always({"bad x", "ok 1.04 r", "ok 3.00 s"});
+  const auto rewards = [&](std::vector<std::string> baselines, const std::string& baseline = "eager") {
+    StageInputs inputs = with_model(settings);
+    inputs.spec.device = "H100";
+    inputs.spec.protocol.baselines = std::move(baselines);
+    inputs.spec.protocol.baseline = baseline;
+    return rewards_of(world.drive(inputs));
+  };
+  const std::vector<double> capped = {-1, 1, 2}, eager_alone = {-1, 1, 3};
+  EXPECT_EQ(rewards({"all"}), capped);
+  EXPECT_EQ(rewards({"eager", "cudnn"}), capped);
+  EXPECT_EQ(rewards({"eager"}, "torch_compile"), capped) << "that of the score is one, too";
+  EXPECT_EQ(rewards({"eager"}), eager_alone);
+  EXPECT_EQ(rewards({}), eager_alone);
+  world.extras = {
+      {{"extra", true}, {"baseline", {{"task", "a"}, {"baseline", "cudnn"}, {"state", "missing"}}}}};
+  EXPECT_EQ(rewards({"all"}), capped);
+}
+
 TEST(Contrastive, LongerAnswersCost) {
   ContrastiveSettings settings{.rounds = 1, .prompts = 1, .group = 2};
   settings.reward = "milestones";

@@ -18,7 +18,10 @@ std::vector<store::AttemptRow> read_attempts(const std::filesystem::path& run,
 // rest is written.
 store::Aggregated aggregate_run(const std::filesystem::path& run, bool rebuild = false);
 
-// What a run's results.h5 holds once it is up to date: of each stage its current version; devices with
+// What a run's results.h5 holds, with the currency of its site's prices.
+store::Results stored_results(const std::filesystem::path& run);
+
+// The same once it is up to date: of each stage its current version; devices with
 // note_doubts() (device_doubts.h).
 store::Results current_results(const std::filesystem::path& run);
 

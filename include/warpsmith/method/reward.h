@@ -32,8 +32,8 @@ double reward_of(double rounded_score, RewardKind kind);
 
 // Milestones of CUDA Agent (arXiv 2602.24286): 1 for a right program, 2 for one that is faster than eager by
 // 5 %, 3 for one that is also faster by 5 % than the best other baseline of its task. A failure gets
-// kFailedMilestone. `best_ratio`: time of eager / time of the best other baseline; nothing: eager alone was
-// measured, and is the best.
+// kFailedMilestone. `best_ratio`: time of eager / time of the best other baseline, 1 where there is none but
+// eager; nothing: it is not known, and 2 is the most.
 inline constexpr double kMilestoneFactor = 1.05, kFailedMilestone = -1;
 double milestone_of(double over_eager, std::optional<double> best_ratio);
 // The rounded score over eager, also where the score is over another baseline.

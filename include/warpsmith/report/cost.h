@@ -47,12 +47,14 @@ struct JobSeconds {
 struct NovelCost {
   std::string stage, hash8;
   std::int64_t programs = 0;
-  std::int64_t of_template = 0;        // of them: a template of the grammar writes the same
-  std::optional<std::int64_t> tokens;  // that models wrote; nothing: not known
+  std::int64_t of_template = 0;  // of them: a template of the grammar writes the same
+  // That models wrote, teachers and checking models included; nothing: not known.
+  std::optional<std::int64_t> tokens;
   JobSeconds gpu, cpu;
-  // By the site's prices, of GPU-hours and of servers' tokens; nothing where it has none for any of them.
+  // By the site's prices, of GPU-hours, of CPU-hours without a GPU, and of servers' tokens; nothing where it
+  // has none for any of them.
   std::optional<double> money;
-  bool all_priced = true;  // false: some of the GPU-hours or servers have no price, so it was more
+  bool all_priced = true;  // false: some GPU-hours or servers have no price, so it was more
   // Nothing where there is no program to divide by.
   std::optional<double> each(double total) const {
     return programs > 0 ? std::optional(total / static_cast<double>(programs)) : std::nullopt;
@@ -62,6 +64,7 @@ struct NovelCost {
 struct NovelCosts {
   std::vector<NovelCost> stages;  // those that drew from a model
   NovelCost run;                  // all stages; a program that several of them have drawn counts once
+  std::string currency;           // Results::currency
 };
 
 // Of current versions, in the order of the workflow, without what was set aside.

@@ -14,15 +14,20 @@
 namespace warpsmith::report {
 
 bool says_something(const store::SampleRow& sample);  // its verdict says something about the program
-bool is_valid(const store::SampleRow& sample);        // right, and timed
-bool is_novel(const store::SampleRow& sample);        // valid, and no known program: the model's own
-bool is_fast_novel(const store::SampleRow& sample);   // novel, with a score above 1.01x
+// The first turn of an answer. Those behind it were asked with the verdict of the one before: they are no
+// independent draws. They count among best programs, verdicts and costs alone.
+bool is_draw(const store::SampleRow& sample);
+bool is_valid(const store::SampleRow& sample);       // right, and timed
+bool is_novel(const store::SampleRow& sample);       // valid, and no known program: the model's own
+bool is_fast_novel(const store::SampleRow& sample);  // novel, with a score above 1.01x
 // Logarithm of what a draw gains: of max(1, speedup), 0 where it is not valid. The same where a known program
 // counts as none.
 double log_gain(const store::SampleRow& sample);
 double log_novel_gain(const store::SampleRow& sample);
 
 using Draws = std::vector<const store::SampleRow*>;  // of one task, at least one
+// What shares and means of draws are of: draws that say something, without those of degenerate tasks.
+std::vector<const store::SampleRow*> counted_draws(const store::Results& results);
 using DrawsByTask = std::map<std::string, Draws>;
 using DrawFigure = std::function<double(const Draws&)>;
 
@@ -40,8 +45,8 @@ stats::BootstrapInterval paired_change(const DrawsByTask& before, const DrawsByT
                                        const DrawFigure& figure,
                                        const stats::BootstrapSettings& settings = {});
 
-// A stage of kind `measure` that drew programs from a frozen model: its samples by group and task, without
-// those that say nothing and those of degenerate tasks. Points into the results.
+// A stage of kind `measure` that drew programs from a frozen model: its counted draws by group and task.
+// Points into the results.
 struct FrozenModel {
   std::string stage, hash8;
   // Of an instance of a matrix over stages ("evaluate-sft"): the stage in the workflow, and the stage that

@@ -40,7 +40,8 @@ struct FastPRow {
 };
 
 // A row for each version of a stage that has samples and each group, two where a stage without a model
-// measured programs of several authors. The set: the run's tasks of that group.
+// measured programs of several authors. The set: the run's tasks of that group. Samples of later turns are
+// no draws (draws.h) and count nowhere here.
 std::vector<FastPRow> fast_p_rows(const store::Results& results);
 
 std::string fast_p_html(const std::vector<FastPRow>& rows);

@@ -23,7 +23,8 @@ std::vector<std::string> table_names();  // that csv() knows
 // {"stages": […], "samples": […], "training": […], "measurements": […], "baselines": […], "evaluations": […],
 // "best": […], "verdicts": […], "headline": {…}, "across_devices": […] (devices.h), "fast_p": […] (fast_p.h),
 // "paper_tables": {…} (paper.h), "learning": […], "pass_at_k": […] (learning.h), "rounds": […], "cost": […],
-// "cost_total": {…}, "novel_cost": {…} (cost.h)}. Rows of tables have the names of the columns of results.h5.
+// "cost_total": {…}, "novel_cost": {…} (cost.h), "currency": that of their money, or null}. Rows of tables
+// have the names of the columns of results.h5.
 std::string json(const store::Results& results);
 
 }  // namespace warpsmith::report

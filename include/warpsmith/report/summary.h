@@ -61,9 +61,8 @@ struct EvaluationRow {
 // Tasks that a program without any work would pass: their speedups say nothing, and no mean holds them.
 std::set<std::string> degenerate_tasks(const store::Results& results);
 
-// A row for each version of a stage that has samples and each group.
-// A sample of verdict `unsupported` or `not_measured` says nothing about the program and is left out, and so
-// are those of degenerate tasks.
+// A row for each version of a stage and each group that it has counted draws of (draws.h): without samples of
+// later turns, of verdict `unsupported` or `not_measured`, and of degenerate tasks.
 std::vector<EvaluationRow> evaluation_rows(const store::Results& results);
 
 // The same of neighbouring rounds of a stage that works in rounds, over all groups: of each round, or of
@@ -79,7 +78,7 @@ struct VerdictCounts {
   std::string stage, hash8;
   std::map<std::string, std::int64_t> counts;  // by verdict
 };
-// Of samples where a stage has them, else of its measurements and failed compiles.
+// Of samples, of all turns, where a stage has them, else of its measurements and failed compiles.
 std::vector<VerdictCounts> verdict_counts(const store::Results& results);
 
 // The fastest correct program of each task over all stages, by its speedup over eager.

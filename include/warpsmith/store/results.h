@@ -129,6 +129,7 @@ struct AttemptRow {
 struct Results {
   std::string run, workflow, host, version;
   std::string provenance;  // run.json as text
+  std::string currency;    // of `money`, as the run's site says; empty: not known. Not in the file
   std::vector<TaskRow> tasks;
   std::vector<CandidateRow> candidates;
   std::vector<CompileRow> compiles;
