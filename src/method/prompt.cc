@@ -220,10 +220,11 @@ std::string full_contrastive(const task::Task& task, const std::vector<Exemplar>
       "higher is "
       "faster.\n\n";
   for (std::size_t i = 0; i < exemplars.size(); ++i)
-    text += fmt::format("### Implementation {} ({})\n\n{}\n", i + 1,
-                        exemplars[i].score ? fmt::format("score {:.2f}", *exemplars[i].score) : "not measured",
-                        fence_of(form)) +
-            end_in_newline(exemplars[i].source) + "```\n\n";
+    text +=
+        fmt::format("### Implementation {} ({})\n\n{}\n", i + 1,
+                    exemplars[i].score ? fmt::format("score {:.2f}", *exemplars[i].score) : "not measured",
+                    fence_of(form)) +
+        end_in_newline(exemplars[i].source) + "```\n\n";
   return text + fmt::format(kProtocol, fence_of(form)) + full_form(task, form) + full_rules(form) +
          full_hacks(hacks);
 }

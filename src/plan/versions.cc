@@ -83,7 +83,8 @@ std::vector<std::string> programs_of(const workflow::StageSpec& stage) {
     return {"warpsmith-collect", "warpsmith-generate", "warpsmith-compile", "warpsmith-measure", "protocol"};
   if (kind == "collect") return {"warpsmith-collect", "warpsmith-compile", "warpsmith-measure", "protocol"};
   if (kind == "sft") return {"warpsmith-train"};
-  if (kind == "measure" || !workflow::has_own_model(stage)) return {"warpsmith-generate", "warpsmith-compile", "warpsmith-measure", "protocol"};
+  if (kind == "measure" || !workflow::has_own_model(stage))
+    return {"warpsmith-generate", "warpsmith-compile", "warpsmith-measure", "protocol"};
   if (workflow::runs_program(kind)) return {};
   return {"warpsmith-generate", "warpsmith-compile", "warpsmith-measure", "protocol", "warpsmith-train"};
 }

@@ -388,7 +388,8 @@ TEST_F(ReferenceTest, OneThatCannotRunInFloat64IsItsOwnAnswer) {
   const CheckCase check{{{"N", 64}}, true, -1, 0};
   const Asked asked = oracle.asked(check);
   EXPECT_TRUE(asked.decidable);
-  EXPECT_NE(oracle.without_float64().find("expected scalar type"), std::string::npos) << oracle.without_float64();
+  EXPECT_NE(oracle.without_float64().find("expected scalar type"), std::string::npos)
+      << oracle.without_float64();
   // Some roundings of a sum of 64 values of that size, and not one that tells nothing.
   EXPECT_GT(asked.bounds[0], 1e-6);
   EXPECT_LT(asked.bounds[0], 1e-3);

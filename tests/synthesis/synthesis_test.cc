@@ -199,7 +199,8 @@ TEST(Traced, ReferenceIsAsTorchsTracerWritesIt) {
               HasSubstr("out: {shape: [BATCH, 16, 1]}"));
   EXPECT_FALSE(can_be_traced(chain_of({"relu"}))) << "one operator alone is a task of KernelBench";
   EXPECT_FALSE(can_be_traced(chain_of({"gather_rows", "relu"})));
-  EXPECT_EQ(torch_operators_of(chain_of({"square", "all_mean"})), (std::vector<std::set<std::string>>{{"mean", "pow"}}));
+  EXPECT_EQ(torch_operators_of(chain_of({"square", "all_mean"})),
+            (std::vector<std::set<std::string>>{{"mean", "pow"}}));
   EXPECT_TRUE(torch_operators_of(chain_of({"relu", "transpose"})).empty());
 }
 
@@ -360,7 +361,8 @@ TEST(Synthesis, MakesNothingThatComputesWhatIsToBeLeftOut) {
   Settings settings{{.count = 1500, .longest = 5, .traced_share = 0.5}, {}, {}};
   settings.without = {{"matmul"}, {"mean", "pow", "sub"}, {"sigmoid"}, {"abs", "mean"}};
   std::set<std::string> out;
-  for (const char* chain : {"matmul", "difference square all_mean", "sigmoid", "abs row_mean", "abs all_mean"})
+  for (const char* chain :
+       {"matmul", "difference square all_mean", "sigmoid", "abs row_mean", "abs all_mean"})
     out.insert(fingerprint(chain_of(split(chain, ' ')), true));
   const auto is_out = [&](const char* chain) {
     return out.contains(fingerprint(chain_of(split(chain, ' ')), true));

@@ -18,7 +18,7 @@ namespace warpsmith::method {
 enum class Outcome {
   kValid,    // a score that may be a reward
   kFailure,  // says something bad about the program: rewarded below every valid score of its task
-  kLeftOut  // says nothing that may be learned: unsupported, not_measured, unstable, interval too wide
+  kLeftOut   // says nothing that may be learned: unsupported, not_measured, unstable, interval too wide
 };
 // Half width of the interval of a score, as a share of the score, above which it is no reward.
 inline constexpr double kWidestRewardedInterval = 0.05;
