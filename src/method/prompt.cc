@@ -285,6 +285,33 @@ std::string full_refinement(const task::Task& task, const Attempt& attempt, Prom
              right ? "limits it and what you change" : "was wrong", fence_of(form));
 }
 
+// The prompt with as many of the quotes as it has room for. All reasons come before the first code.
+std::string with_quotes(const std::function<std::string(const std::vector<HackQuote>&)>& prompt,
+                        const HackQuotes& quotes) {
+  std::vector<HackQuote> hacks;
+  std::string text = prompt(hacks);
+  // Takes what has been added to `hacks` into the prompt; false: it has no room.
+  const auto take = [&] {
+    std::string longer = prompt(hacks);
+    if (longer.size() > quotes.room) return false;
+    text = std::move(longer);
+    return true;
+  };
+  std::vector<const HackQuote*> taken;
+  for (const HackQuote& quote : quotes.list) {
+    hacks.push_back({quote.kind, quote.same_task, quote.reason, {}});
+    if (take())
+      taken.push_back(&quote);
+    else
+      hacks.pop_back();
+  }
+  for (std::size_t i = 0; i < hacks.size(); ++i) {
+    hacks[i].code = taken[i]->code;
+    if (!take()) hacks[i].code.clear();
+  }
+  return text;
+}
+
 bool opens_code(std::string_view mark, PromptForm form) {
   if (form.answer == Tier::kPython) return mark == "```python" || mark == "```py";
   return mark == "```cuda" || mark == "```cu" || mark == "```cpp" || mark == "```c++";
@@ -320,37 +347,6 @@ PromptStyle parse_prompt_style(std::string_view name) {
 }
 
 std::string sft_prompt(const task::Task& task, PromptForm form) { return prompt_with(task, {}, form, {}); }
-
-namespace {
-
-// The prompt with as many of the quotes as it has room for. All reasons come before the first code.
-std::string with_quotes(const std::function<std::string(const std::vector<HackQuote>&)>& prompt,
-                        const HackQuotes& quotes) {
-  std::vector<HackQuote> hacks;
-  std::string text = prompt(hacks);
-  // Takes what has been added to `hacks` into the prompt; false: it has no room.
-  const auto take = [&] {
-    std::string longer = prompt(hacks);
-    if (longer.size() > quotes.room) return false;
-    text = std::move(longer);
-    return true;
-  };
-  std::vector<const HackQuote*> taken;
-  for (const HackQuote& quote : quotes.list) {
-    hacks.push_back({quote.kind, quote.same_task, quote.reason, {}});
-    if (take())
-      taken.push_back(&quote);
-    else
-      hacks.pop_back();
-  }
-  for (std::size_t i = 0; i < hacks.size(); ++i) {
-    hacks[i].code = taken[i]->code;
-    if (!take()) hacks[i].code.clear();
-  }
-  return text;
-}
-
-}  // namespace
 
 std::string contrastive_prompt(const task::Task& task, std::vector<Exemplar> exemplars, PromptForm form,
                                const HackQuotes& quotes) {

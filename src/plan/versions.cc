@@ -58,7 +58,8 @@ struct Version {
 //      warpsmith-compile 5: says what a program's machine code is like, so that one which differs from a known one in
 //      dead code or the order of lines counts as known
 //      warpsmith-generate 3, warpsmith-train 4: operators add a layer's output up behind its last product
-//      warpsmith-train 5: contrastive examples of stage 1 are made of tasks whose programs are learned as they are, too
+//      warpsmith-train 5: contrastive examples of stage 1 are made of tasks whose programs are learned as
+//      they are, too
 constexpr std::array<Version, 6> kVersions = {{
     {"warpsmith-collect", 1},
     {"warpsmith-generate", 3},

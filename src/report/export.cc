@@ -146,8 +146,9 @@ std::string json(const store::Results& results) {
   out["across_devices"] = devices_json(device_tables(results));
   for (const EvaluationRow& row : evaluation_rows(results))
     out["evaluations"].push_back(evaluation_json(row));
-  out["learning"] = learning_json(learning_rows(results));
-  out["pass_at_k"] = pass_json(pass_rows(results));
+  const std::vector<FrozenModel> frozen = frozen_models(results);
+  out["learning"] = learning_json(learning_rows(frozen));
+  out["pass_at_k"] = pass_json(pass_rows(frozen));
   out["rounds"] = rounds_json(round_rows(results));
   for (const VerdictCounts& row : verdict_counts(results))
     out["verdicts"].push_back({{"stage", row.stage}, {"hash8", row.hash8}, {"counts", row.counts}});

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "warpsmith/report/draws.h"
-
 namespace warpsmith::report {
 
 namespace {
@@ -75,9 +73,9 @@ LearningRow compare_models(const std::string& group, const FrozenModel& before, 
 
 }  // namespace
 
-std::vector<PassRow> pass_rows(const store::Results& results) {
+std::vector<PassRow> pass_rows(const std::vector<FrozenModel>& models) {
   std::vector<PassRow> rows;
-  for (const FrozenModel& model : frozen_models(results))
+  for (const FrozenModel& model : models)
     for (const std::string& group : groups_of({&model})) {
       const DrawsByTask tasks = model.draws(group);
       rows.push_back({model.stage, model.hash8, model.of, group, static_cast<std::int64_t>(tasks.size()),
@@ -87,9 +85,8 @@ std::vector<PassRow> pass_rows(const store::Results& results) {
   return rows;
 }
 
-std::vector<LearningRow> learning_rows(const store::Results& results) {
+std::vector<LearningRow> learning_rows(const std::vector<FrozenModel>& frozen) {
   std::vector<LearningRow> rows;
-  const std::vector<FrozenModel> frozen = frozen_models(results);
   for (const auto& [base, models] : by_matrix(frozen))
     for (const std::string& group : groups_of(models)) {
       const auto add = [&](const FrozenModel& before, const FrozenModel& after) {

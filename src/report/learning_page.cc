@@ -10,7 +10,6 @@
 #include "plot.h"
 #include "report_json.h"
 #include "warpsmith/report/devices.h"
-#include "warpsmith/report/draws.h"
 #include "warpsmith/report/learning.h"
 
 namespace warpsmith::report {
@@ -305,8 +304,8 @@ Json change_json(const stats::BootstrapInterval& i) {
 
 std::string learning_html(const store::Results& results, const std::vector<EvaluationRow>& rows) {
   const std::vector<FrozenModel> frozen = frozen_models(results);
-  std::vector<LearningRow> changes = learning_rows(results);
-  std::vector<PassRow> passes = pass_rows(results);
+  std::vector<LearningRow> changes = learning_rows(frozen);
+  std::vector<PassRow> passes = pass_rows(frozen);
   std::vector<RoundRow> rounds = round_rows(results);
   // A stage may be named for a GPU that has not produced its numbers.
   std::map<std::string, std::string> marks;

@@ -19,7 +19,8 @@ class Verifier {
   Verifier(const StageInputs& inputs, std::vector<Known> known);
 
   // The first job that candidates without a verdict need; nothing where all have one. A candidate whose
-  // verdict is not_measured is tried again, unless it was skipped because it seemed to be slow. `expected` (by candidate id) goes with those of dataset files.
+  // verdict is not_measured is tried again, unless it was skipped because it seemed to be slow. `expected`
+  // (by candidate id) goes with those of dataset files.
   std::optional<JobRequest> begin(int round, const std::vector<Candidate>& candidates);
   // The next job; nothing where all of begin() have a verdict now. Lost items are not_measured.
   std::optional<JobRequest> on_job(const JobResult& result);

@@ -35,6 +35,9 @@ class Names {
 
 // ---- evaluation
 
+// What chains are evaluated at.
+constexpr int kRows = 3, kColumns = 5, kInner = 4, kTable = 7;
+
 struct Matrix {
   int rows, columns;
   std::vector<double> at;
@@ -43,8 +46,8 @@ struct Matrix {
 
 class Evaluation {
  public:
-  Evaluation(const Chain& chain, std::uint64_t seed, int changed, const Sizes& sizes)
-      : chain_(chain), seed_(seed), changed_(changed), sizes_(sizes), inputs_(inputs_of(chain)) {}
+  Evaluation(const Chain& chain, std::uint64_t seed, int changed, bool by_kind)
+      : chain_(chain), seed_(seed), changed_(changed), by_kind_(by_kind), inputs_(inputs_of(chain)) {}
 
   std::vector<double> run() {
     start();
@@ -60,9 +63,9 @@ class Evaluation {
     const Input& input = inputs_[static_cast<std::size_t>(number)];
     const auto of_kind = [&](const Input& other) { return other.operand == input.operand; };
     const std::string name =
-        sizes_.by_kind ? fmt::format("{} {}", static_cast<int>(input.operand),
-                                     std::count_if(inputs_.begin(), inputs_.begin() + number, of_kind))
-                       : input.name;
+        by_kind_ ? fmt::format("{} {}", static_cast<int>(input.operand),
+                               std::count_if(inputs_.begin(), inputs_.begin() + number, of_kind))
+                 : input.name;
     Random random(random_key({seed_, name_key(name), number == changed_ ? 1u : 0u}));
     Matrix m{rows, columns, std::vector<double>(static_cast<std::size_t>(rows * columns))};
     for (double& value : m.at) value = 4 * random.uniform() - 2;
@@ -72,23 +75,22 @@ class Evaluation {
   void start() {
     const std::string_view name = op(chain_.start).name;
     if (name == "x") {
-      v_ = draw(sizes_.rows, sizes_.columns);
+      v_ = draw(kRows, kColumns);
       return;
     }
-    Matrix a = name == "matmul" ? draw(sizes_.rows, sizes_.inner) : draw(sizes_.table, sizes_.columns);
+    Matrix a = name == "matmul" ? draw(kRows, kInner) : draw(kTable, kColumns);
     for (const std::size_t number : chain_.before)
       for (double& v : a.at) v = op(number).value(v, 0);
-    Matrix b = name == "matmul" ? draw(sizes_.inner, sizes_.columns) : draw(sizes_.rows, 1);
-    v_ = {sizes_.rows, sizes_.columns,
-          std::vector<double>(static_cast<std::size_t>(sizes_.rows * sizes_.columns))};
+    Matrix b = name == "matmul" ? draw(kInner, kColumns) : draw(kRows, 1);
+    v_ = {kRows, kColumns, std::vector<double>(static_cast<std::size_t>(kRows * kColumns))};
     for (int r = 0; r < v_.rows; ++r)
       for (int c = 0; c < v_.columns; ++c) {
         if (name == "gather_rows") {
-          const int row = static_cast<int>(std::fabs(b(r, 0)) / 2 * (sizes_.table - 1));
+          const int row = static_cast<int>(std::fabs(b(r, 0)) / 2 * (kTable - 1));
           v_(r, c) = a(row, c);
           continue;
         }
-        for (int k = 0; k < sizes_.inner; ++k) v_(r, c) += a(r, k) * b(k, c);
+        for (int k = 0; k < kInner; ++k) v_(r, c) += a(r, k) * b(k, c);
       }
   }
 
@@ -177,7 +179,7 @@ class Evaluation {
   const Chain& chain_;
   const std::uint64_t seed_;
   const int changed_;
-  const Sizes sizes_;
+  const bool by_kind_;
   const std::vector<Input> inputs_;
   int drawn_ = 0;
   Matrix v_{0, 0, {}};
@@ -228,8 +230,8 @@ std::vector<std::pair<std::string, double>> scalars_of(const Chain& chain) {
   return out;
 }
 
-std::vector<double> evaluate(const Chain& chain, std::uint64_t seed, int changed, const Sizes& sizes) {
-  return Evaluation(chain, seed, changed, sizes).run();
+std::vector<double> evaluate(const Chain& chain, std::uint64_t seed, int changed, bool by_kind) {
+  return Evaluation(chain, seed, changed, by_kind).run();
 }
 
 }  // namespace warpsmith::synthesis

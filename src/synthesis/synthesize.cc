@@ -203,7 +203,8 @@ class Synthesizer {
         ++(flaw.starts_with("degenerate") ? out_.dropped.degenerate : out_.dropped.redundant);
         continue;
       }
-      if (is_left_out(chain) || functions_out_.contains(fingerprint(chain, true)) ||
+      if (is_left_out(chain) ||
+          (!functions_out_.empty() && functions_out_.contains(fingerprint(chain, true))) ||
           settings_.without_references.contains(normal_form_of_reference(reference_of(chain)))) {
         ++out_.dropped.known;
         continue;
@@ -281,11 +282,12 @@ std::string flaw_of(const Chain& chain) {
   for (int i = 0; i < inputs; ++i)
     if (is_always(chain, i)) return fmt::format("degenerate: input {} does not matter", i);
   bool may_be_zero = false;
-  for (const std::size_t number : chain.steps) {
-    const std::string_view name = op(number).name;
-    if (op(number).divides && may_be_zero) return "degenerate: it may divide by 0";
-    may_be_zero = may_be_zero || name == "relu" || name == "hardsigmoid" || name == "hardswish";
-  }
+  for (const auto* steps : {&chain.before, &chain.steps})
+    for (const std::size_t number : *steps) {
+      const std::string_view name = op(number).name;
+      if (op(number).divides && may_be_zero) return "degenerate: it may divide by 0";
+      may_be_zero = may_be_zero || name == "relu" || name == "hardsigmoid" || name == "hardswish";
+    }
   Chain plain;
   plain.end = operators().size();
   if (chain.start == 0 && is_always(plain)) return "degenerate: the input as it is";
@@ -323,7 +325,7 @@ std::string fingerprint(const Chain& chain, bool by_kind) {
   std::string text;
   for (const std::string& name : names) text += name + " ";
   for (const std::uint64_t seed : kSeeds)
-    for (const double value : evaluate(chain, seed, -1, {.by_kind = by_kind}))
+    for (const double value : evaluate(chain, seed, -1, by_kind))
       text += fmt::format("{:.6e} ", std::fabs(value) < 1e-12 ? 0 : value);
   return sha256_hex(text);
 }

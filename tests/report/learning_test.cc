@@ -86,7 +86,7 @@ std::vector<std::int64_t> known_ks(const std::vector<PassAtK>& passes) {
 
 TEST_F(Learned, IsComparedTaskByTask) {
   two_checkpoints();
-  const std::vector<LearningRow> rows = learning_rows(results_);
+  const std::vector<LearningRow> rows = learning_rows(frozen_models(results_));
   ASSERT_EQ(rows.size(), 1u) << "only instances of one matrix are compared";
   EXPECT_EQ(rows[0].before, "evaluate-sft");
   EXPECT_EQ(rows[0].after, "evaluate-rl");
@@ -139,7 +139,7 @@ TEST_F(Learned, ChangesArePaired) {
       sample("evaluate-sft", kTasks[task], i < task ? 2 : 0);
       sample("evaluate-rl", kTasks[task], i < task + 1 ? 2 : 0);
     }
-  const std::vector<LearningRow> rows = learning_rows(results_);
+  const std::vector<LearningRow> rows = learning_rows(frozen_models(results_));
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_NEAR(rows[0].novel.low, 0.1, 1e-12) << "tasks differ, and each gains one of ten";
   EXPECT_NEAR(rows[0].novel.high, 0.1, 1e-12);
@@ -152,19 +152,19 @@ TEST_F(Learned, OlderVersionsAndOtherTasksAreNotCompared) {
   two_checkpoints();
   for (store::SampleRow& row : results_.generated)
     if (row.stage == "evaluate-sft") row.hash8 = "99999999";
-  EXPECT_THAT(learning_rows(results_), IsEmpty());
+  EXPECT_THAT(learning_rows(frozen_models(results_)), IsEmpty());
   results_ = {};
   two_checkpoints();
   for (store::SampleRow& row : results_.generated)
     if (row.stage == "evaluate-sft" && row.task < "c") row.task += "x";
-  EXPECT_THAT(learning_rows(results_), IsEmpty()) << "four tasks in common are too few";
+  EXPECT_THAT(learning_rows(frozen_models(results_)), IsEmpty()) << "four tasks in common are too few";
 }
 
 TEST_F(Learned, PassAtKIsOfRightAndOfFastNovelPrograms) {
   stage("evaluate", "measure");
   for (const char* task : kTasks)
     for (int i = 0; i < 32; ++i) sample("evaluate", task, i < 3 ? 2 : i == 3 ? 1.01 : 0).known = i < 2;
-  const std::vector<PassRow> rows = pass_rows(results_);
+  const std::vector<PassRow> rows = pass_rows(frozen_models(results_));
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].stage, "evaluate");
   EXPECT_EQ(rows[0].of, "") << "no matrix says which stage trained it";
@@ -183,12 +183,12 @@ TEST_F(Learned, AKThatATaskHasTooFewSamplesForIsAbsent) {
   for (const char* task : kTasks)
     for (int i = 0; i < 8; ++i) sample("evaluate", task, 2);
   sample("evaluate", "a", 0).verdict = "unsupported";
-  EXPECT_THAT(known_ks(pass_rows(results_)[0].right), ElementsAre(1, 8));
+  EXPECT_THAT(known_ks(pass_rows(frozen_models(results_))[0].right), ElementsAre(1, 8));
   EXPECT_THAT(exported().at("pass_at_k").at(0).at("right").at("absent"),
               Json::parse(R"({"32": "a task has fewer than 32 samples"})"));
   EXPECT_FALSE(exported().at("pass_at_k").at(0).at("right").contains("32"));
   results_.generated.front().verdict = "not_measured";  // seven of task a are left
-  const PassRow row = pass_rows(results_)[0];
+  const PassRow row = pass_rows(frozen_models(results_))[0];
   EXPECT_THAT(known_ks(row.right), ElementsAre(1)) << "not the mean over the other five";
   EXPECT_EQ(row.least, 7);
   EXPECT_EQ(row.most, 8);
@@ -215,12 +215,12 @@ TEST_F(Learned, FewTasksHaveNoIntervalAndTasksOfTheHostNoSpeed) {
     measured.value.candidate = sample("evaluate", task, 2).candidate;
     if (*task == 'a') results_.measurements.push_back(measured);
   }
-  PassRow row = pass_rows(results_)[0];
+  PassRow row = pass_rows(frozen_models(results_))[0];
   EXPECT_EQ(row.right[0].tasks, 2);
   EXPECT_FALSE(row.right[0].interval.has_value());
   EXPECT_EQ(row.fast_novel[0].tasks, 1) << "launches saved are no faster kernel";
   results_.measurements.push_back(measured);
-  row = pass_rows(results_)[0];
+  row = pass_rows(frozen_models(results_))[0];
   EXPECT_THAT(known_ks(row.fast_novel), IsEmpty());
   EXPECT_EQ(exported().at("pass_at_k").at(0).at("novel_above_1_01").at("absent").at("1"), "no task is left");
 }
@@ -228,13 +228,13 @@ TEST_F(Learned, FewTasksHaveNoIntervalAndTasksOfTheHostNoSpeed) {
 TEST_F(Learned, OnlyDrawsFromAFrozenModelCount) {
   stage("again", "measure");
   sample("again", "a", 2);
-  EXPECT_EQ(pass_rows(results_).size(), 1u);
+  EXPECT_EQ(pass_rows(frozen_models(results_)).size(), 1u);
   shard("again", "measure");  // none of its jobs drew
-  EXPECT_THAT(pass_rows(results_), IsEmpty());
+  EXPECT_THAT(pass_rows(frozen_models(results_)), IsEmpty());
   results_ = {};
   stage("sft", "self_supervised");
   sample("sft", "a", 2);
-  EXPECT_THAT(pass_rows(results_), IsEmpty());
+  EXPECT_THAT(pass_rows(frozen_models(results_)), IsEmpty());
 }
 
 std::string output_of(const std::string& command) {

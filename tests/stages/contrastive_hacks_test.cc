@@ -12,16 +12,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using workflow::ContrastiveSettings;
 
-StageInputs with_model(ContrastiveSettings settings, const std::vector<std::string>& programs) {
-  StageInputs inputs = make_inputs("rl", "contrastive", std::move(settings));
-  inputs.spec.dataset.train = {"a"};
-  add_upstream(inputs, "collect", output_with("collect", "a", programs));
-  StageOutput ssl = output_with("ssl", "a", {});
-  ssl["checkpoint"] = "checkpoints/ssl-200";
-  add_upstream(inputs, "ssl", ssl);
-  return inputs;
-}
-
 HackCase known(const std::string& task, const std::string& source) {
   const Candidate candidate = program(task, source);
   return *hack_case(candidate, fate(candidate));

@@ -11,17 +11,6 @@ namespace {
 using workflow::ContrastiveSettings;
 using workflow::Exemplars;
 
-StageInputs with_model(ContrastiveSettings settings,
-                       const std::vector<std::string>& programs = {"ok 1.00 p", "ok 2.00 q"}) {
-  StageInputs inputs = make_inputs("rl", "contrastive", settings);
-  inputs.spec.dataset.train = {"a"};
-  add_upstream(inputs, "collect", output_with("collect", "a", programs));
-  StageOutput ssl = output_with("ssl", "a", {});
-  ssl["checkpoint"] = "checkpoints/ssl-200";
-  add_upstream(inputs, "ssl", ssl);
-  return inputs;
-}
-
 const std::string kReference = "Reference:\nx[N] -> out[N]\ndef forward(x):\n  return f_a(x)\n";
 const std::string kPrompt = "Make it faster; compare the earlier ones.\n" + kReference +
                             "Earlier, 1.00x:\nok 1.00 p\nEarlier, 2.00x:\nok 2.00 q\n"

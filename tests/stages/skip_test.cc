@@ -31,16 +31,11 @@ std::vector<std::string> known_programs(int n) {
 
 StageInputs with_known(workflow::ContrastiveSettings settings, const std::vector<std::string>& programs) {
   settings.prompts = 1;
-  StageInputs inputs = make_inputs("rl", "contrastive", settings);
-  inputs.spec.dataset.train = {"a"};
-  add_upstream(inputs, "collect", output_with("collect", "a", programs));
-  StageOutput ssl = output_with("ssl", "a", {});
-  ssl["checkpoint"] = "checkpoints/ssl-200";
-  add_upstream(inputs, "ssl", ssl);
-  return inputs;
+  return with_model(std::move(settings), programs);
 }
 
-// Answers of a round: 0 to 9 loops in turn. From `slow` loops on they have that fate, as long as "ok 1.000000".
+// Answers of a round: 0 to 9 loops in turn. From `slow` loops on they have that fate, which is as long as
+// "ok 1.000000".
 auto answers(int slow = 100, const std::string& fate = "") {
   return [=](const JobRequest& job, const Json& item) {
     std::vector<std::string> out;

@@ -138,6 +138,16 @@ void add_upstream(StageInputs& inputs, const std::string& stage, StageOutput out
   inputs.upstream_order.push_back(stage);
 }
 
+StageInputs with_model(workflow::ContrastiveSettings settings, const std::vector<std::string>& programs) {
+  StageInputs inputs = make_inputs("rl", "contrastive", std::move(settings));
+  inputs.spec.dataset.train = {"a"};
+  add_upstream(inputs, "collect", output_with("collect", "a", programs));
+  StageOutput ssl = output_with("ssl", "a", {});
+  ssl["checkpoint"] = "checkpoints/ssl-200";
+  add_upstream(inputs, "ssl", ssl);
+  return inputs;
+}
+
 JobResult World::run(const JobRequest& job) {
   JobResult result{job.round, job.job, {}};
   if (kind_of_job(job.job) == "measure") result.extras = extras;

@@ -27,6 +27,9 @@ StageInputs make_inputs(const std::string& name, const std::string& kind, workfl
 StageOutput output_with(const std::string& stage, const std::string& task,
                         const std::vector<std::string>& sources, const std::string& origin = "dataset");
 void add_upstream(StageInputs& inputs, const std::string& stage, StageOutput output);
+// A stage `rl` of stage 3 for task `a`, behind `collect` with these programs and `ssl` with a checkpoint.
+StageInputs with_model(workflow::ContrastiveSettings settings,
+                       const std::vector<std::string>& programs = {"ok 1.00 p", "ok 2.00 q"});
 
 Candidate program(const std::string& task, const std::string& source,
                   const std::string& origin = "generated");

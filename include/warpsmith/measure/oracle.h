@@ -119,8 +119,8 @@ class Oracle {
 
   // The right answer for the inputs that fill() makes, in the host's memory. Throws as asked() does.
   std::shared_ptr<const Expected> expected(const CheckCase& check);
-  // Bounds for timed calls at `dims`: the largest of the checks' there that were asked for so far; without any
-  // the task's tolerance, or 0.
+  // Bounds for timed calls at `dims`: the largest of the checks' there that were asked for so far; without
+  // any the task's tolerance, or 0.
   std::vector<double> bounds_at(const task::Dims& dims) const;
 
  protected:

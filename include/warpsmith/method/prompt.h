@@ -45,8 +45,8 @@ struct HackQuotes {
 std::string sft_prompt(const task::Task& task, PromptForm form);
 
 // Stage 3, five parts: role and task; reference; earlier implementations with their scores, slowest first
-// (those without a score before all; equal scores: in the order given); protocol of the answer; requirements and restrictions, with `quotes` at
-// their end. Without exemplars it is sft_prompt, and the quotes.
+// (those without a score before all; equal scores: in the order given); protocol of the answer; requirements
+// and restrictions, with `quotes` at their end. Without exemplars it is sft_prompt, and the quotes.
 std::string contrastive_prompt(const task::Task& task, std::vector<Exemplar> exemplars, PromptForm form,
                                const HackQuotes& quotes = {});
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "warpsmith/base/json.h"
+#include "warpsmith/report/draws.h"
 #include "warpsmith/report/fast_p.h"
 #include "warpsmith/report/summary.h"
 #include "warpsmith/stats/bootstrap.h"
@@ -27,8 +28,8 @@ struct PassRow {
   std::vector<PassAtK> fast_novel;
 };
 
-// A row for each frozen model (draws.h) and group that it has samples of.
-std::vector<PassRow> pass_rows(const store::Results& results);
+// A row for each frozen model and group that it has samples of.
+std::vector<PassRow> pass_rows(const std::vector<FrozenModel>& models);
 
 // Of one group of tasks, from one instance of a `measure` stage's matrix of stages to a later one. Intervals
 // are 95 %, by a bootstrap over the tasks that both have, each task by the mean of its samples, paired.
@@ -49,7 +50,7 @@ struct LearningRow {
 };
 
 // Neighbours in the order of the workflow; and the first with the last, where there are more than two.
-std::vector<LearningRow> learning_rows(const store::Results& results);
+std::vector<LearningRow> learning_rows(const std::vector<FrozenModel>& models);
 
 // The section of the page: the plot of stages, the tables, the plots of rounds. `rows`: evaluation_rows().
 std::string learning_html(const store::Results& results, const std::vector<EvaluationRow>& rows);

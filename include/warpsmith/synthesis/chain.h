@@ -1,8 +1,7 @@
 // A chain of operators over a matrix: what a synthesised task computes.
 //
-//   start: the matrix itself | rows of a table by index | a matrix product, whose left factor elementwise
-//   steps
-//          may have changed
+//   start: the matrix itself | rows of a table by index | a matrix product, whose left factor may have been
+//          changed by elementwise steps
 //   steps: elementwise, with a second operand or without; and norms of rows
 //   end:   nothing | a reduction of rows, columns or all | a scan of rows | a transposition
 #pragma once
@@ -89,13 +88,10 @@ struct Input {
 std::vector<Input> inputs_of(const Chain& chain);
 std::vector<std::pair<std::string, double>> scalars_of(const Chain& chain);
 
-// What a chain computes, in double: for tests, and for telling chains apart that look different. Inputs are
-// drawn by `seed`. `changed`: an input (by its number: 0 the first) with other values; -1: none.
-struct Sizes {
-  int rows = 3, columns = 5, inner = 4, table = 7;
-  bool by_kind = false;  // inputs of one kind have the same values, whatever their names: by their order
-};
-std::vector<double> evaluate(const Chain& chain, std::uint64_t seed, int changed = -1,
-                             const Sizes& sizes = {});
+// What a chain computes at a few rows and columns, in double: for tests, and for telling chains apart that
+// look different. Inputs are drawn by `seed` and their names. `changed`: an input (by its number: 0 the first)
+// with other values; -1: none. `by_kind`: inputs of one kind have the same values, whatever their names: by
+// their order.
+std::vector<double> evaluate(const Chain& chain, std::uint64_t seed, int changed = -1, bool by_kind = false);
 
 }  // namespace warpsmith::synthesis

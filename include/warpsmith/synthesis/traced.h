@@ -35,8 +35,8 @@ struct Traced {
 };
 
 bool can_be_traced(const Chain& chain);
-// torch's operators that the chain is made of, as a task of KernelBench names its parts, each way to write it: a
-// product with a bias may be one operator. Nothing where there is one that no traced task has.
+// torch's operators that the chain is made of, as a task of KernelBench names its parts, each way to write
+// it: a product with a bias may be one operator. Nothing where there is one that no traced task has.
 std::vector<std::set<std::string>> torch_operators_of(const Chain& chain);
 // Sizes, axis and names, drawn by `key`; `runs`: sizes are such that the CPU twin is quick.
 Traced draw_traced(const Chain& chain, std::uint64_t key, bool runs = true);
