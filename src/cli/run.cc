@@ -337,6 +337,7 @@ int run_workflow(const Options& options, CommandContext& context) {
   parts.selection = options.selection;
   parts.replay = replay ? &*replay : nullptr;
   parts.slots = place.slots;
+  parts.memory_bytes = place.memory_bytes;
   parts.gpus = place.gpus;
   if (place.site) {
     parts.start_s = place.site->start_s;

@@ -6,6 +6,7 @@
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/paths.h"
+#include "warpsmith/base/text.h"
 
 namespace warpsmith::controller {
 
@@ -17,21 +18,22 @@ bool may_run(const plan::StagePlan& plan) {
 }
 
 // What several services hold together.
-struct Held {
-  int cpus = 0;
-  std::map<std::string, std::size_t> gpus;  // by type
+struct Held : Room {
   std::string names;
 };
 
 // Empty: the job finds room beside them.
-std::string no_room(const Held& held, const Resources& r, int cpus,
-                    const std::map<std::string, std::size_t>& gpus) {
-  if (held.cpus + std::max(1, r.cpus) > cpus)
+std::string no_room(const Held& held, const Resources& r, const Room& room) {
+  if (held.cpus + std::max(1, r.cpus) > room.cpus)
     return fmt::format("service {} has {} of this machine's {} CPUs, and {} are asked for beside it",
-                       held.names, held.cpus, cpus, std::max(1, r.cpus));
+                       held.names, held.cpus, room.cpus, std::max(1, r.cpus));
+  if (room.memory_bytes > 0 && held.memory_bytes + r.memory_bytes > room.memory_bytes)
+    return fmt::format("service {} has {} of this machine's {} of free memory, and {} are asked for beside it",
+                       held.names, format_size(held.memory_bytes), format_size(room.memory_bytes),
+                       format_size(r.memory_bytes));
   const auto taken = held.gpus.find(r.gpu_type);
-  const auto there = gpus.find(r.gpu_type);
-  if (r.gpus > 0 && taken != held.gpus.end() && there != gpus.end() &&
+  const auto there = room.gpus.find(r.gpu_type);
+  if (r.gpus > 0 && taken != held.gpus.end() && there != room.gpus.end() &&
       taken->second + static_cast<std::size_t>(r.gpus) > there->second)
     return fmt::format(
         "service {} has {} of this machine's {} GPUs of type {}, and {} are asked for beside it", held.names,
@@ -42,7 +44,7 @@ std::string no_room(const Held& held, const Resources& r, int cpus,
 }  // namespace
 
 void refuse_without_room(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans,
-                         int cpus, const std::map<std::string, std::size_t>& gpus) {
+                         const Room& room) {
   std::map<std::string, std::uint32_t> number_of;
   for (const workflow::StageSpec& stage : spec.stages)
     number_of.emplace(stage.name, static_cast<std::uint32_t>(number_of.size()));
@@ -64,17 +66,18 @@ void refuse_without_room(const workflow::WorkflowSpec& spec, const std::vector<p
   };
   for (std::uint32_t i = 0; i < spec.stages.size(); ++i) {
     if (spec.stages[i].kind == "service" || !may_run(plans[i])) continue;
-    Held held;
+    Held held{{.cpus = 0, .memory_bytes = 0, .gpus = {}}, ""};
     for (std::uint32_t s = 0; s < spec.stages.size(); ++s) {
       const workflow::StageSpec& service = spec.stages[s];
       if (service.kind != "service" || !lives_beside(s, i)) continue;
       held.cpus += std::max(1, service.train.cpus);
+      held.memory_bytes += service.train.memory_bytes;
       held.gpus[service.train.gpu_type] += static_cast<std::size_t>(service.train.gpus);
       held.names += (held.names.empty() ? "" : ", ") + service.name;
     }
     if (held.names.empty()) continue;
     for (const stages::PlannedJob& job : stages::planned_jobs(spec.stages[i], {}))
-      if (const std::string why = no_room(held, job.resources, cpus, gpus); !why.empty())
+      if (const std::string why = no_room(held, job.resources, room); !why.empty())
         throw Error(fmt::format("{} jobs of stage {} cannot run: {}", job.job, spec.stages[i].name, why),
                     kExitUsage);
   }

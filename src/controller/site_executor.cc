@@ -85,6 +85,7 @@ SiteExecutor make_executor(std::optional<workflow::SiteSpec> site, const fs::pat
       ++out.gpus[options.gpus.back().type];
     }
     out.slots = static_cast<int>(process::allowed_cpus().size());
+    out.memory_bytes = options.memory_bytes = process::available_memory();
     out.executor = std::make_unique<executor::LocalExecutor>(std::move(options));
     return out;
   }

@@ -68,7 +68,8 @@ void StageDriver::select() {
     skip_stage(i, plans[i]);
   }
   if (!core_.parts.executor->outlives())
-    refuse_without_room(*core_.parts.spec, plans, core_.parts.slots, core_.parts.gpus);
+    refuse_without_room(*core_.parts.spec, plans,
+                        {core_.parts.slots, core_.parts.memory_bytes, core_.parts.gpus});
 }
 
 std::map<std::string, std::string> StageDriver::upstream_digests(std::uint32_t stage) const {

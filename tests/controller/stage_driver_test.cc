@@ -176,8 +176,8 @@ TEST_F(StageDriverTest, ItFailsByItsShards) {
 
 // ---- services
 
-struct Room {
-  explicit Room(int machine) : cpus(machine) {
+struct ThreeStages {
+  explicit ThreeStages(int machine) : cpus(machine) {
     for (const char* name : {"server", "asks", "beside"}) {
       workflow::StageSpec stage;
       stage.name = name;
@@ -185,6 +185,7 @@ struct Room {
       stage.settings = workflow::CommandSettings{};
       if (stage.kind == "service") stage.settings = workflow::ServiceSettings{};
       stage.train.cpus = 2;
+      stage.train.memory_bytes = 2ull << 30;
       spec.stages.push_back(std::move(stage));
     }
     spec.stages[1].needs = {"server"};
@@ -193,7 +194,7 @@ struct Room {
     std::vector<plan::StagePlan> plans(spec.stages.size());
     for (plan::StagePlan& plan : plans) plan.action = plan::Action::kRun;
     try {
-      refuse_without_room(spec, plans, cpus, {});
+      refuse_without_room(spec, plans, {cpus, memory_bytes, {}});
       return "";
     } catch (const Error& e) {
       return e.what();
@@ -201,20 +202,28 @@ struct Room {
   }
   workflow::WorkflowSpec spec;
   int cpus;
+  std::uint64_t memory_bytes = 0;
 };
 
 TEST(ServiceRoom, WhatMayRunBesideAServiceNeedsRoomBesideIt) {
-  EXPECT_EQ(Room(4).refused(), "");
-  EXPECT_THAT(Room(3).refused(),
+  EXPECT_EQ(ThreeStages(4).refused(), "");
+  EXPECT_THAT(ThreeStages(3).refused(),
               HasSubstr("command jobs of stage asks cannot run: service server has 2 of this "
                         "machine's 3 CPUs, and 2 are asked for beside it"));
-  Room before(3);
+  ThreeStages before(3);
   before.spec.stages[1].train.cpus = 1;
   before.spec.stages[2].train.cpus = 3;
   EXPECT_THAT(before.refused(), HasSubstr("stage beside")) << "it may run while the server is up";
   std::swap(before.spec.stages[1], before.spec.stages[2]);
   before.spec.stages[2].needs = {"server", "beside"};  // it has ended when the server starts
   EXPECT_EQ(before.refused(), "");
+
+  ThreeStages small(4);
+  small.memory_bytes = 4ull << 30;
+  EXPECT_EQ(small.refused(), "");
+  small.memory_bytes = 3ull << 30;
+  EXPECT_THAT(small.refused(), HasSubstr("service server has 2.0 GiB of this machine's 3.0 GiB of free memory, "
+                                         "and 2.0 GiB are asked for beside it"));
 }
 
 }  // namespace

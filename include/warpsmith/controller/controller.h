@@ -49,7 +49,8 @@ struct ControllerParts {
   std::function<void()> publish = [] {};  // after a stage has finished: results.h5 and the report
   plan::Selection selection;
   const ReplayTimings* replay = nullptr;
-  int slots = 1;  // CPUs that shards may use
+  int slots = 1;                   // CPUs that shards may use
+  std::uint64_t memory_bytes = 0;  // that shards may use on this machine; 0: not known
   double start_s = 1,
          shard_s = 0;  // what starting a shard costs there, and how long it should take (0: the stage's)
   // GPUs of each type on the cluster, or of this machine: the scarcest come first, and none takes all of the

@@ -20,7 +20,8 @@ namespace warpsmith::controller {
 struct SiteExecutor {
   std::optional<workflow::SiteSpec> site;  // nothing: this machine
   std::unique_ptr<run::Executor> executor;
-  int slots = 1;  // CPUs that shards may use
+  int slots = 1;                   // CPUs that shards may use
+  std::uint64_t memory_bytes = 0;  // that shards may use on this machine; 0: on a cluster
   // Of each type that the site names, on usable nodes; or of this machine.
   std::map<std::string, std::size_t> gpus;
 };
