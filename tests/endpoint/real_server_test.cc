@@ -1,13 +1,8 @@
 // The client, the job and a whole workflow against a server that others wrote: `transformers serve`, with a
 // tiny model of random weights. Its answers are nonsense; what is shown is the protocol, limits, kills and
 // what is kept.
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -15,8 +10,8 @@
 #include <set>
 #include <thread>
 
-#include "output_of.h"
 #include "scratch.h"
+#include "served.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/endpoint/client.h"
@@ -29,25 +24,6 @@ namespace warpsmith::endpoint {
 namespace {
 
 const std::string kSource = WARPSMITH_SOURCE_DIR;
-
-int wait_for(pid_t pid) {
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-
-const std::string kWarpsmith = "'" WARPSMITH_BINARY_DIR "/warpsmith' ";
-
-std::string run_command(const std::string& file, const std::string& run) {
-  return kWarpsmith + "run '" + file + "' --run-dir '" + run + "' --quiet 2>&1";
-}
-
-Json exported(const std::string& run) {
-  int status = 0;
-  const std::string text = output_of(kWarpsmith + "export '" + run + "' --format json 2>&1", &status);
-  EXPECT_EQ(status, 0) << text;
-  return parse_json(text, "export");
-}
 
 class RealServer : public testing::Test {
  protected:
@@ -62,37 +38,16 @@ class RealServer : public testing::Test {
     output_of(quoted + kSource + "/tests/model/hugging_face_folder.py '" + model() + "'", &status);
     ASSERT_EQ(status, 0);
     port_ = process::free_port();
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      ::setpgid(0, 0);
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      const int log = ::open(log_path().c_str(), O_CREAT | O_WRONLY | O_APPEND, 0644);
-      ::dup2(log, 1);
-      ::dup2(log, 2);
-      ::setenv("HF_HUB_OFFLINE", "1", 1);
-      ::setenv("OMP_NUM_THREADS", "1", 1);
-      const std::string port = std::to_string(port_), folder = model();
-      ::execl(python->c_str(), python->c_str(), "-c",
-              "from transformers.cli.transformers import main; main()", "serve", "--port", port.c_str(),
-              "--device", "cpu", "--dtype", "float32", folder.c_str(), nullptr);
-      ::_exit(98);
-    }
-    for (int i = 0; i < 240 && !there_; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(500));
-      if (::waitpid(pid_, &status, WNOHANG) != 0) break;
-      try {
-        there_ = look_at({.url = url(), .model = model()}).problem.empty();
-      } catch (const Error&) {
-        // not ready yet
-      }
-    }
-    ASSERT_TRUE(there_) << read_file(log_path());
+    server_.emplace(
+        std::vector<std::string>{python->string(), "-c",
+                                 "from transformers.cli.transformers import main; main()", "serve", "--port",
+                                 std::to_string(port_), "--device", "cpu", "--dtype", "float32", model()},
+        folder_->path() / "server.txt");
+    there_ = server_->answers({.url = url(), .model = model()});
+    ASSERT_TRUE(there_) << server_->log();
   }
   static void TearDownTestSuite() {
-    if (pid_ > 0) {
-      ::kill(-pid_, SIGKILL);
-      wait_for(pid_);
-    }
+    server_.reset();
     folder_.reset();
   }
   void SetUp() override {
@@ -101,10 +56,9 @@ class RealServer : public testing::Test {
 
   static std::string url() { return "http://localhost:" + std::to_string(port_) + "/v1"; }
   static std::string model() { return (folder_->path() / "model").string(); }
-  static std::string log_path() { return (folder_->path() / "server.txt").string(); }
   // As the server counts them.
   static std::size_t chats() {
-    const std::string log = read_file(log_path());
+    const std::string log = server_->log();
     std::size_t count = 0;
     for (std::size_t at = log.find("POST /v1/chat/completions"); at != std::string::npos;
          at = log.find("POST /v1/chat/completions", at + 1))
@@ -113,7 +67,7 @@ class RealServer : public testing::Test {
   }
 
   static inline std::optional<Scratch> folder_;
-  static inline pid_t pid_ = -1;
+  static inline std::optional<Served> server_;
   static inline int port_ = 0;
   static inline bool there_ = false;
 };

@@ -38,8 +38,8 @@ def main():
                                                hidden_size=64,
                                                intermediate_size=128,
                                                num_hidden_layers=2,
-                                               num_attention_heads=4,
-                                               num_key_value_heads=2,
+                                               num_attention_heads=2,  # of 32: vLLM has no smaller ones on the CPU
+                                               num_key_value_heads=1,
                                                max_position_embeddings=2048,
                                                bos_token_id=None,
                                                eos_token_id=2,
