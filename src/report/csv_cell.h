@@ -10,7 +10,7 @@
 namespace warpsmith::report {
 
 // RFC 4180: quoted where it must be. Text is exact, control characters and a leading `=` included: programs
-// read this. results/README.md says what spreadsheets do with it.
+// read this. results/figures.md says what spreadsheets do with it.
 inline std::string cell(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string out = "\"";

@@ -1,4 +1,4 @@
-// The families of tasks below datasets/families: what datasets/README.md says of them, and the values that
+// The families of tasks below datasets/families: what README.md there says of them, and the values that
 // log_bessel_i and log_bessel_k are held to.
 #include <gtest/gtest.h>
 

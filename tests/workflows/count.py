@@ -1,4 +1,4 @@
-"""A program of a `command` stage, as small as it can be: JOB.json SHARD in, one record an item out. See workflows/README.md."""
+"""A program of a `command` stage, as small as it can be: JOB.json SHARD in, one record an item out. See workflows/programs.md."""
 import json
 import os
 import sys

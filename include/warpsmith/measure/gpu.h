@@ -1,5 +1,5 @@
 // Measures `plan` candidates on the GPU of this process: correct first, then timed in pairs with the
-// baseline, by the protocol of src/measure/README.md.
+// baseline, by the protocol of results/measurement.md.
 //
 // A candidate may take the GPU's context with it (an illegal access, a kernel that never ends): its own
 // measurement is whole then, and lost() says that this process has to end. GpuWorkers (gpu_workers.h) does

@@ -1,5 +1,5 @@
 // Measures candidates on the CPU: correct first, then timed in pairs with the baseline, by the protocol of
-// src/measure/README.md.
+// results/measurement.md.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ struct ExportedFile {
   std::string content;
 };
 
-// The samples of one stage. Layout and meaning: results/README.md.
+// The samples of one stage. Layout and meaning: datasets/kernelbench.md.
 struct KernelBenchFiles {
   std::string stage, hardware;
   std::vector<ExportedFile> files;

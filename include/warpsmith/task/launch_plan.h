@@ -1,4 +1,5 @@
-// The launch plan of a `plan` candidate: `// plan:` comments in its source. Language: datasets/README.md.
+// The launch plan of a `plan` candidate: `// plan:` comments in its source. Language:
+// datasets/launch_plans.md.
 //
 // parse() once a candidate; evaluate() once a shape, which runs lets, branches and loops and leaves a flat
 // list of steps.

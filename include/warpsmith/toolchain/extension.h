@@ -1,7 +1,7 @@
 // `extension` candidates for NVIDIA GPUs: C++ and CUDA files with a host function `forward` over tensors,
 // made into a shared object by nvcc, a sandboxed, killable child with a content-addressed cache. No GPU, no
 // driver and no torch is needed; what stands in for torch's headers is ours. What a candidate may be made of:
-// datasets/README.md.
+// datasets/candidates.md.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // `plan` candidates for NVIDIA GPUs: source to cubin by NVRTC, in a sandboxed, killable child with a
 // content-addressed cache. No GPU and no driver is needed. What of CUDA a candidate may use:
-// datasets/README.md.
+// datasets/candidates.md.
 #pragma once
 
 #include <cstdint>

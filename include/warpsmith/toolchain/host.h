@@ -1,5 +1,5 @@
 // `plan` candidates on the CPU twin: source to shared object, in a sandboxed, killable compiler with a
-// content-addressed cache. What the twin supplies of CUDA's vocabulary: datasets/README.md.
+// content-addressed cache. What the twin supplies of CUDA's vocabulary: datasets/cpu_twin.md.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // A hack database: a folder of confirmed cases that people share and curate, and that prompts quote. Format
-// document: results/README.md.
+// document: results/hack_database.md.
 #pragma once
 
 #include <filesystem>

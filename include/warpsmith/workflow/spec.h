@@ -125,7 +125,7 @@ struct CompileSettings {
   std::uint64_t log_bytes = 4096;
 };
 
-// The measurement protocol's settings; meaning: src/measure/README.md, defaults: workflows/README.md.
+// The measurement protocol's settings; meaning: results/measurement.md, defaults: workflows/README.md.
 struct ProtocolSettings {
   std::string baseline = "eager";  // of the score
   std::vector<std::string> baselines = {
@@ -161,7 +161,7 @@ struct DatasetSettings {
   std::set<std::string> ids() const;  // of all groups
 };
 
-// Tasks from a grammar (datasets/README.md, "Synthesised tasks"). The same settings make the same tasks.
+// Tasks from a grammar (datasets/synthesis.md). The same settings make the same tasks.
 struct SynthesizeSettings {
   std::uint64_t seed = 1;
   std::uint64_t split_seed = 1;  // which pairs and operators are held out
