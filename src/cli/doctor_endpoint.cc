@@ -24,10 +24,10 @@ std::vector<Fact> facts_of(const endpoint::Look& look) {
                                                     : "it does not say its context"));
   if (look.weights)
     facts.push_back(fact("new weights", "from a folder, version " + *look.weights,
-                         "policy: {weights: sglang}; from its documents, not tried"));
+                         "policy: {weights: sglang}"));
   else if (look.kind == "vLLM")
     facts.push_back(fact("new weights", "adapters, where it was started with --enable-lora",
-                         "policy: {weights: vllm_lora}; from its documents, not tried"));
+                         "policy: {weights: vllm_lora}"));
   if (look.tried_model.empty()) {
     facts.push_back(
         {.name = "chat", .value = "not tried", .ok = false, .hint = "it names no model: --model NAME"});
