@@ -5,6 +5,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/paths.h"
+#include "warpsmith/base/text.h"
 #include "warpsmith/controller/run_folder.h"
 #include "warpsmith/records/done_shards.h"
 
@@ -77,14 +78,16 @@ stages::JobResult read_results(const fs::path& run, const fs::path& job_folder, 
 }
 
 std::uint64_t count_records(const fs::path& shard_folder) {
-  std::uint64_t lines = 0;
+  std::uint64_t records = 0;
   std::error_code error;
   for (int attempt = 1;; ++attempt) {
     const fs::path file = shard_folder / std::to_string(attempt) / "records.jsonl";
-    if (!fs::exists(file.parent_path(), error)) return lines;
+    if (!fs::exists(file.parent_path(), error)) return records;
     if (!fs::exists(file, error)) continue;
-    const std::string text = read_file(file);
-    lines += static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
+    // Within a string of a record, a quotation mark has a backslash before it.
+    for (const std::string& line : split(read_file(file), '\n'))
+      records += line.ends_with('}') && !line.starts_with("{\"end\":") &&
+                 line.find("\"extra\":true") == std::string::npos;
   }
 }
 

@@ -28,9 +28,9 @@ std::string no_room(const Held& held, const Resources& r, const Room& room) {
     return fmt::format("service {} has {} of this machine's {} CPUs, and {} are asked for beside it",
                        held.names, held.cpus, room.cpus, std::max(1, r.cpus));
   if (room.memory_bytes > 0 && held.memory_bytes + r.memory_bytes > room.memory_bytes)
-    return fmt::format("service {} has {} of this machine's {} of free memory, and {} are asked for beside it",
-                       held.names, format_size(held.memory_bytes), format_size(room.memory_bytes),
-                       format_size(r.memory_bytes));
+    return fmt::format(
+        "service {} has {} of this machine's {} of free memory, and {} are asked for beside it", held.names,
+        format_size(held.memory_bytes), format_size(room.memory_bytes), format_size(r.memory_bytes));
   const auto taken = held.gpus.find(r.gpu_type);
   const auto there = room.gpus.find(r.gpu_type);
   if (r.gpus > 0 && taken != held.gpus.end() && there != room.gpus.end() &&

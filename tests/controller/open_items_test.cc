@@ -56,6 +56,16 @@ TEST_F(OpenItems, WhatOwesMoreThanItsItemsIsDoneWhenItSaysSo) {
   EXPECT_EQ(problem_, "");
 }
 
+TEST_F(OpenItems, ProgressCountsItemsAlone) {
+  write(1,
+        "{\"asked\":{\"item\":\"b\"},\"extra\":true,\"crc\":\"1\"}\n"
+        "{\"index\":1,\"item\":\"b\",\"samples\":[{\"text\":\"{\\\"extra\\\":true}\"}],\"crc\":\"2\"}\n{"
+        "\"item\":\"c\",\"in");
+  EXPECT_EQ(count_records(scratch_.path()), 1u);
+  write(2, "{\"item\":\"c\"}\n{\"end\":2,\"crc\":\"3\"}\n");
+  EXPECT_EQ(count_records(scratch_.path()), 2u);
+}
+
 // Baselines of a task are rewards' to look at.
 TEST_F(OpenItems, WhatAStageIsToldHasTheExtraRecordsOfAllShards) {
   JobFile job;

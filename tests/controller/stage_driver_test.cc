@@ -222,8 +222,9 @@ TEST(ServiceRoom, WhatMayRunBesideAServiceNeedsRoomBesideIt) {
   small.memory_bytes = 4ull << 30;
   EXPECT_EQ(small.refused(), "");
   small.memory_bytes = 3ull << 30;
-  EXPECT_THAT(small.refused(), HasSubstr("service server has 2.0 GiB of this machine's 3.0 GiB of free memory, "
-                                         "and 2.0 GiB are asked for beside it"));
+  EXPECT_THAT(small.refused(),
+              HasSubstr("service server has 2.0 GiB of this machine's 3.0 GiB of free memory, "
+                        "and 2.0 GiB are asked for beside it"));
 }
 
 }  // namespace

@@ -30,22 +30,56 @@ struct Engine {
   std::vector<std::string> (*argv)(const std::string& python, const std::string& model, int port);
 };
 
-const Engine kEngines[] = {
-    {"vLLM", "WARPSMITH_VLLM", "vllm_lora", "lora: {rank: 8, alpha: 16}\n",
-     [](const std::string& python, const std::string& model, int port) {
-       return std::vector<std::string>{
-           "env",     "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True", "VLLM_CPU_KVCACHE_SPACE=1", python, "-m",
-           "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1", "--port", std::to_string(port),
-           "--model", model, "--dtype", "float32", "--enforce-eager", "--max-model-len", "2048", "--enable-lora"};
-     }},
-    {"SGLang", "WARPSMITH_SGLANG", "sglang", "",
-     [](const std::string& python, const std::string& model, int port) {
-       return std::vector<std::string>{
-           "env", "SGLANG_USE_CPU_ENGINE=1", python, "-m", "sglang.launch_server", "--host", "127.0.0.1", "--port",
-           std::to_string(port), "--model-path", model, "--device", "cpu", "--dtype", "float32",
-           "--attention-backend", "torch_native", "--sampling-backend", "pytorch", "--grammar-backend", "none",
-           "--mem-fraction-static", "0.1", "--max-total-tokens", "20000", "--disable-overlap-schedule"};
-     }}};
+const Engine kEngines[] = {{"vLLM", "WARPSMITH_VLLM", "vllm_lora", "lora: {rank: 8, alpha: 16}\n",
+                            [](const std::string& python, const std::string& model, int port) {
+                              return std::vector<std::string>{"env",
+                                                              "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True",
+                                                              "VLLM_CPU_KVCACHE_SPACE=1",
+                                                              python,
+                                                              "-m",
+                                                              "vllm.entrypoints.openai.api_server",
+                                                              "--host",
+                                                              "127.0.0.1",
+                                                              "--port",
+                                                              std::to_string(port),
+                                                              "--model",
+                                                              model,
+                                                              "--dtype",
+                                                              "float32",
+                                                              "--enforce-eager",
+                                                              "--max-model-len",
+                                                              "2048",
+                                                              "--enable-lora"};
+                            }},
+                           {"SGLang", "WARPSMITH_SGLANG", "sglang", "",
+                            [](const std::string& python, const std::string& model, int port) {
+                              return std::vector<std::string>{"env",
+                                                              "SGLANG_USE_CPU_ENGINE=1",
+                                                              python,
+                                                              "-m",
+                                                              "sglang.launch_server",
+                                                              "--host",
+                                                              "127.0.0.1",
+                                                              "--port",
+                                                              std::to_string(port),
+                                                              "--model-path",
+                                                              model,
+                                                              "--device",
+                                                              "cpu",
+                                                              "--dtype",
+                                                              "float32",
+                                                              "--attention-backend",
+                                                              "torch_native",
+                                                              "--sampling-backend",
+                                                              "pytorch",
+                                                              "--grammar-backend",
+                                                              "none",
+                                                              "--mem-fraction-static",
+                                                              "0.1",
+                                                              "--max-total-tokens",
+                                                              "20000",
+                                                              "--disable-overlap-schedule"};
+                            }}};
 
 class RealEngine : public testing::TestWithParam<Engine> {
  protected:
@@ -55,9 +89,10 @@ class RealEngine : public testing::TestWithParam<Engine> {
     if (python == nullptr || !own)
       GTEST_SKIP() << GetParam().variable << " names no python3 that has " << GetParam().name;
     int status = 0;
-    const std::string said = output_of("'" + own->string() + "' " WARPSMITH_SOURCE_DIR
-                                       "/tests/model/hugging_face_folder.py '" + model_ + "'",
-                                       &status);
+    const std::string said =
+        output_of("'" + own->string() + "' " WARPSMITH_SOURCE_DIR "/tests/model/hugging_face_folder.py '" +
+                      model_ + "'",
+                  &status);
     ASSERT_EQ(status, 0) << said;
     served_.emplace(GetParam().argv(python, model_, port_), scratch_ / "server.txt");
     ASSERT_TRUE(served_->answers(server_)) << served_->log();
@@ -104,20 +139,22 @@ TEST_P(RealEngine, GetsTheWeightsOfEachRoundOverKills) {
   const std::string policy = "    policy: {endpoint: {url: \"" + server_.url + "\", model: \"" + model_ +
                              "\"}, weights: " + GetParam().weights + "}\n";
   const auto workflow = [&](const std::string& kind, const std::string& settings) {
-    write_file_atomic(file, "schema: warpsmith.workflow/1\nname: served\ndataset: {folder: " WARPSMITH_SOURCE_DIR
-                            "/datasets, train: [square_bias_relu]}\nmeasure: {budget: 300ms, target: 3%}\n"
-                            "compile: {memory: 2GiB}\nsample: {max_tokens: 8}\nprompt: {style: full}\n"
-                            "optimizer: {learning_rate: 1e-3, batch_tokens: 600}\nmodel: {from: \"" +
-                                model_ + "\", context: 2048}\n" + GetParam().lora +
-                                "stages:\n  - {name: collect, kind: collect}\n"
-                                "  - {name: sft, kind: sft, needs: collect, steps: 2}\n  - name: rounds\n    kind: " +
-                                kind + "\n    needs: sft\n    rounds: 3\n" + settings + policy);
+    write_file_atomic(
+        file, "schema: warpsmith.workflow/1\nname: served\ndataset: {folder: " WARPSMITH_SOURCE_DIR
+              "/datasets, train: [square_bias_relu]}\nmeasure: {budget: 300ms, target: 3%}\n"
+              "compile: {memory: 2GiB}\nsample: {max_tokens: 8}\nprompt: {style: full}\n"
+              "optimizer: {learning_rate: 1e-3, batch_tokens: 600}\nmodel: {from: \"" +
+                  model_ + "\", context: 2048}\n" + GetParam().lora +
+                  "stages:\n  - {name: collect, kind: collect}\n"
+                  "  - {name: sft, kind: sft, needs: collect, steps: 2}\n  - name: rounds\n    kind: " +
+                  kind + "\n    needs: sft\n    rounds: 3\n" + settings + policy);
   };
   workflow("self_supervised", "    samples: 2\n    steps: 2\n");
   int kills = 0;
   for (; kills < 6; ++kills) {
     // With all that it started: its shards' processes end with it.
-    const std::string killed = "timeout -s KILL " + std::to_string(4 + 2 * kills) + " " + run_command(file, run);
+    const std::string killed =
+        "timeout -s KILL " + std::to_string(4 + 2 * kills) + " " + run_command(file, run);
     int status = 0;
     output_of(killed, &status);
     if (status == 0) break;
