@@ -104,6 +104,13 @@ void add_tasks_synthesize(CLI::App& tasks, CommandContext& context) {
                    "Share of the tasks that are written as KernelBench's are")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
+  command
+      ->add_option("--families", s.families,
+                   "What tasks begin with, as many of each: chains, pooling, convolution; the last two are "
+                   "always written as KernelBench's are")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"chains", "pooling", "convolution"}))
+      ->capture_default_str();
   command->add_option("--longest", s.longest, "Operators of a trained chain, at most")
       ->check(CLI::Range(1, 12))
       ->capture_default_str();

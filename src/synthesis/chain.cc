@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "warpsmith/base/random.h"
 
@@ -37,11 +39,14 @@ class Names {
 
 // What chains are evaluated at.
 constexpr int kRows = 3, kColumns = 5, kInner = 4, kTable = 7;
+constexpr int kImages = 2, kChannels = 2;
+constexpr std::array<int, 3> kImage = {2, 3, 4};  // the last of these sizes
 
 struct Matrix {
   int rows, columns;
   std::vector<double> at;
   double& operator()(int r, int c) { return at[static_cast<std::size_t>(r * columns + c)]; }
+  double operator()(int r, int c) const { return at[static_cast<std::size_t>(r * columns + c)]; }
 };
 
 class Evaluation {
@@ -74,6 +79,7 @@ class Evaluation {
 
   void start() {
     const std::string_view name = op(chain_.start).name;
+    if (has_windows(chain_)) return slide(op(chain_.start));
     if (name == "x") {
       v_ = draw(kRows, kColumns);
       return;
@@ -91,6 +97,51 @@ class Evaluation {
           continue;
         }
         for (int k = 0; k < kInner; ++k) v_(r, c) += a(r, k) * b(k, c);
+      }
+  }
+
+  // A column a channel, a row a place of an image.
+  void slide(const Operator& one) {
+    const bool weighted = is_convolution(one),
+               each = one.windows != Windows::kFull && one.windows != Windows::kPointwise;
+    const int kernel = one.windows == Windows::kPointwise ? 1 : 2, padding = kernel - 1;
+    const std::vector<int> sizes(kImage.end() - one.rank, kImage.end());
+    std::vector<int> makes, taps(sizes.size(), kernel);
+    for (const int size : sizes) makes.push_back(size + 2 * padding - kernel + 1);
+    const auto count = [](const std::vector<int>& of) {
+      return std::accumulate(of.begin(), of.end(), 1, std::multiplies<>());
+    };
+    Matrix a = draw(kImages * count(sizes), kChannels);
+    for (const std::size_t number : chain_.before)
+      for (double& v : a.at) v = op(number).value(v, 0);
+    const int seen = each ? 1 : kChannels;  // channels in a window
+    const Matrix w = weighted ? draw(count(taps) * seen, kChannels) : Matrix{0, 0, {}};
+    const bool is_max = one.windows == Windows::kMax;
+    v_ = {kImages * count(makes), kChannels, {}};
+    for (int r = 0; r < v_.rows; ++r)
+      for (int c = 0; c < v_.columns; ++c) {
+        double sum = is_max ? -std::numeric_limits<double>::infinity() : 0;
+        for (int tap = 0; tap < count(taps); ++tap) {
+          int from = 0;  // the place in the image
+          bool inside = true;
+          for (std::size_t d = 0; d < sizes.size(); ++d) {
+            int behind = 1, taps_behind = 1;
+            for (std::size_t k = d + 1; k < sizes.size(); ++k) {
+              behind *= makes[k];
+              taps_behind *= kernel;
+            }
+            const int at = r % count(makes) / behind % makes[d] - padding + tap / taps_behind % kernel;
+            inside = inside && at >= 0 && at < sizes[d];
+            from = from * sizes[d] + at;
+          }
+          if (!inside) continue;
+          from += r / count(makes) * count(sizes);
+          for (int k = 0; k < seen; ++k) {
+            const double v = a(from, each ? c : k);
+            sum = is_max ? std::max(sum, v) : sum + v * (weighted ? w(tap * seen + k, c) : 1.0 / count(taps));
+          }
+        }
+        v_.at.push_back(sum);
       }
   }
 
@@ -208,14 +259,19 @@ std::vector<Input> inputs_of(const Chain& chain) {
     out.push_back({names.fresh("t"), Operand::kMatrix, "normal(0, 1)", false, true});
     out.push_back({names.fresh("idx"), Operand::kColumnVector, "integers(0, V)", true, false});
   } else {
-    out.push_back({names.fresh("x"), Operand::kMatrix, "normal(0, 1)", false, start == "matmul"});
-    if (start == "matmul")
-      out.push_back({names.fresh("w"), Operand::kMatrix, "normal(0, 1 / sqrt(K))", false, true});
+    const bool factors = start == "matmul" || is_convolution(op(chain.start));
+    out.push_back({names.fresh("x"), Operand::kMatrix, "normal(0, 1)", false, factors || has_windows(chain)});
+    if (factors) out.push_back({names.fresh("w"), Operand::kMatrix, "normal(0, 1 / sqrt(K))", false, true});
   }
   for (const std::size_t number : chain.steps)
     if (const Operator& one = op(number); one.operand != Operand::kNone && one.operand != Operand::kScalar)
       out.push_back({names.fresh(one.operand_name), one.operand, one.operand_values});
   return out;
+}
+
+std::size_t start_inputs(const Chain& chain) {
+  const Operator& start = op(chain.start);
+  return std::string_view(start.name) == "x" || family_of(start) == "pooling" ? 1 : 2;
 }
 
 std::vector<std::pair<std::string, double>> scalars_of(const Chain& chain) {

@@ -60,6 +60,10 @@ Operator end(const char* name, Place place, const char* torch, std::vector<Pass>
           .hard_values = hard_values};
 }
 
+Operator window(const char* name, Windows windows, int rank, const char* torch) {
+  return {.name = name, .place = Place::kStart, .torch = torch, .windows = windows, .rank = rank};
+}
+
 Operator in_modules(Operator one, const char* module) {
   one.module = module;
   return one;
@@ -186,6 +190,20 @@ std::vector<Operator> make() {
       end("all_mean", Place::kAllEnd, "{v}.mean()", {{Fold::kSum, "v", "{a} / (M * N)"}}),
       end("row_cumsum", Place::kScan, "torch.cumsum({v}, 1)", {}),
       end("transpose", Place::kTranspose, "{v}.t().contiguous()", {}),
+
+      // As torch's tracer writes them; {p}: the window's numbers.
+      window("max_pool1d", Windows::kMax, 1, "max_pool1d({v}{p})"),
+      window("max_pool2d", Windows::kMax, 2, "max_pool2d({v}{p})"),
+      window("max_pool3d", Windows::kMax, 3, "max_pool3d({v}{p})"),
+      window("avg_pool1d", Windows::kMean, 1, "avg_pool1d({v}{p})"),
+      window("avg_pool2d", Windows::kMean, 2, "avg_pool2d({v}{p})"),
+      window("avg_pool3d", Windows::kMean, 3, "avg_pool3d({v}{p})"),
+      window("conv1d", Windows::kFull, 1, "conv1d({v}, {o}{p})"),
+      window("conv2d", Windows::kFull, 2, "conv2d({v}, {o}{p})"),
+      window("depthwise_conv1d", Windows::kDepthwise, 1, "conv1d({v}, {o}{p})"),
+      window("depthwise_conv2d", Windows::kDepthwise, 2, "conv2d({v}, {o}{p})"),
+      window("pointwise_conv1d", Windows::kPointwise, 1, "conv1d({v}, {o}{p})"),
+      window("pointwise_conv2d", Windows::kPointwise, 2, "conv2d({v}, {o}{p})"),
   };
 }
 
@@ -194,6 +212,21 @@ std::vector<Operator> make() {
 bool is_end(const Operator& one) {
   return one.place == Place::kRowEnd || one.place == Place::kColumnEnd || one.place == Place::kAllEnd ||
          one.place == Place::kScan || one.place == Place::kTranspose;
+}
+
+bool is_convolution(const Operator& one) {
+  return one.windows == Windows::kFull || one.windows == Windows::kDepthwise ||
+         one.windows == Windows::kPointwise;
+}
+
+std::string_view family_of(const Operator& start) {
+  return is_convolution(start) ? "convolution" : start.windows == Windows::kNone ? "chains" : "pooling";
+}
+
+bool takes(const Operator& start, const Operator& one) {
+  if (one.place == Place::kStart) return false;
+  return start.windows == Windows::kNone || one.place == Place::kElement || one.place == Place::kAllEnd ||
+         (one.place == Place::kOperand && one.operand != Operand::kColumnVector);
 }
 
 const std::vector<Operator>& operators() {

@@ -27,6 +27,13 @@ std::string folded(Fold fold, const std::string& a, const std::string& term) {
   return fmt::format("{} = {}({}, {});", a, fold == Fold::kMax ? "fmaxf" : "fminf", a, term);
 }
 
+// The element of the operand `name` at `i`.
+std::string element_of(const Operator& one, const std::string& name) {
+  if (one.operand == Operand::kNone || one.operand == Operand::kScalar) return name;
+  if (one.operand == Operand::kRowVector) return name + "[c]";
+  return name + (one.operand == Operand::kColumnVector ? "[m]" : "[i]");
+}
+
 // A run of a chain's steps as one kernel has it: from what it reads to what it writes.
 struct Part {
   std::string in;                   // a temporary; empty: the chain's start
@@ -48,15 +55,13 @@ struct Style {
 
 class Writer {
  public:
-  Writer(const Chain& chain, Style style, std::int64_t row)
-      : chain_(chain), style_(std::move(style)), row_(row), inputs_(inputs_of(chain)) {
-    std::size_t next = operators()[chain.start].name == std::string("x") ? 1 : 2;
-    for (const std::size_t number : chain.steps) {
-      const Operator& one = operators()[number];
-      const bool is_input = one.operand != Operand::kNone && one.operand != Operand::kScalar;
-      operands_.push_back(is_input ? inputs_[next++].name : one.operand_name);
-    }
-  }
+  Writer(const Chain& chain, Style style, std::int64_t row, const Opening* opening)
+      : chain_(chain),
+        style_(std::move(style)),
+        row_(row),
+        opening_(opening),
+        inputs_(inputs_of(chain)),
+        operands_(operand_names_of(chain)) {}
 
   std::string source() {
     const std::vector<Part> parts = parts_of();
@@ -135,13 +140,9 @@ class Writer {
     return "t[idx[m] * N + c]";
   }
   std::string operand(std::size_t i, bool as_parameter) {
-    const Operator& one = step(i);
-    const std::string& name = operands_[i];
-    if (one.operand == Operand::kNone) return "";
-    use(name);
-    if (one.operand == Operand::kScalar || as_parameter) return name;
-    if (one.operand == Operand::kRowVector) return name + "[c]";
-    return name + (one.operand == Operand::kColumnVector ? "[m]" : "[i]");
+    if (step(i).operand == Operand::kNone) return "";
+    use(operands_[i]);
+    return as_parameter ? operands_[i] : element_of(step(i), operands_[i]);
   }
   // "v = …;" of step i; `results`: of its passes.
   std::string line(std::size_t i, const Lines& results, bool as_parameter = false) {
@@ -152,18 +153,34 @@ class Writer {
   }
   // What the steps before `last` make of an element, from its load on; results_ of their passes are known.
   Lines element(const Part& part, std::size_t last) {
-    Lines out = {"float v = " + load(part) + ";"};
+    Lines out;
+    if (opening_ == nullptr) {
+      out.push_back("float v = " + load(part) + ";");
+    } else {
+      out = opening_->lines;
+      for (std::size_t k = 0; k < start_inputs(chain_); ++k) use(inputs_[k].name);
+    }
     for (std::size_t i = part.first; i < last; ++i)
       out.push_back(line(i, step(i).place == Place::kRow ? results_[i] : Lines{}));
     return out;
   }
   // Whether the lines name the row or the column of an element.
-  static bool names(const Lines& lines, const std::string& word) {
+  bool names(const Lines& lines, const std::string& word) const {
+    if (opening_ != nullptr && opening_->names_channel && word == "c") return true;
     for (const std::string& text : lines)
       if (text.find("[" + word + "]") != std::string::npos ||
           text.find(" + " + word + "]") != std::string::npos)
         return true;
     return false;
+  }
+
+  // The row and the column of the element at `i`, where the lines `work` name them.
+  Lines places(const Lines& work) const {
+    Lines out;
+    if (names(work, "m")) out.emplace_back("int m = i / N;");
+    if (names(work, "c"))
+      out.push_back(fmt::format("int c = {};", opening_ == nullptr ? "i % N" : opening_->channel));
+    return out;
   }
 
   // ---- kernels
@@ -200,30 +217,26 @@ class Writer {
   void elements(const Part& part) {
     if (style_.element == "vector4") return vector4(part);
     Lines body, work = element(part, part.last);
-    const bool row = names(work, "m"), column = names(work, "c");
+    const Lines place = places(work);
     work.push_back(part.out + "[i] = v;");
     const std::string b = std::to_string(style_.block);
-    const auto places = [&](Lines& to, int depth) {
-      if (row) add(to, {"int m = i / N;"}, depth);
-      if (column) add(to, {"int c = i % N;"}, depth);
-    };
     std::string grid, block = b;
     if (style_.element == "flat") {
       body = {fmt::format("int i = blockIdx.x * {} + threadIdx.x;", b), "if (i >= M * N) return;"};
-      places(body, 0);
+      add(body, place, 0);
       add(body, work, 0);
       grid = fmt::format("cdiv(M * N, {})", b);
     } else if (style_.element == "grid_stride") {
       body = {fmt::format("for (int i = blockIdx.x * {} + threadIdx.x; i < M * N; i += gridDim.x * {}) {{", b,
                           b)};
-      places(body, 1);
+      add(body, place, 1);
       add(body, work, 1);
       body.emplace_back("}");
       grid = fmt::format("min(cdiv(M * N, {}), 4 * SMS)", b);
     } else if (style_.element == "chunk") {
       body = {fmt::format("int j = (blockIdx.x * {} + threadIdx.x) * 4;", b),
               "for (int i = j; i < j + 4 && i < M * N; i++) {"};
-      places(body, 1);
+      add(body, place, 1);
       add(body, work, 1);
       body.emplace_back("}");
       grid = fmt::format("cdiv(M * N, {})", 4 * style_.block);
@@ -293,8 +306,7 @@ class Writer {
     launch(fmt::format("cdiv(M * N, {})", b), b, part);
     plan_.emplace_back("// plan: end");
     body = {fmt::format("int i = blockIdx.x * {} + threadIdx.x;", b), "if (i >= M * N) return;"};
-    if (names(single, "m")) body.emplace_back("int m = i / N;");
-    if (names(single, "c")) body.emplace_back("int c = i % N;");
+    add(body, places(single), 0);
     body.push_back(fmt::format("{}[i] = f({});", part.out, fmt::join(single, ", ")));
     kernel(part, body);
   }
@@ -549,8 +561,7 @@ class Writer {
     Lines body = begin, work = element(part, part.last);
     work.push_back(folded(pass.fold, "a", pass.term));
     body.emplace_back("for (int i = blockIdx.x * 256 + j; i < M * N; i += gridDim.x * 256) {");
-    if (names(work, "m")) body.emplace_back("  int m = i / N;");
-    if (names(work, "c")) body.emplace_back("  int c = i % N;");
+    add(body, places(work), 1);
     add(body, work, 1);
     body.emplace_back("}");
     add(body, together, 0);
@@ -695,8 +706,9 @@ class Writer {
   const Chain& chain_;
   Style style_;
   const std::int64_t row_;  // N; 0: any
+  const Opening* const opening_;
   const std::vector<Input> inputs_;
-  Lines operands_;  // of each step: an input's or a scalar's name
+  const Lines operands_;  // of each step
   Lines plan_, code_;
   std::string kernel_;
   std::set<std::string> used_;
@@ -706,7 +718,23 @@ class Writer {
 
 }  // namespace
 
-std::vector<Program> programs_of(const Chain& chain, std::int64_t row) {
+std::vector<std::string> operand_names_of(const Chain& chain) {
+  const std::vector<Input> inputs = inputs_of(chain);
+  std::vector<std::string> out;
+  std::size_t next = start_inputs(chain);
+  for (const std::size_t number : chain.steps) {
+    const Operator& one = op(number);
+    const bool is_input = one.operand != Operand::kNone && one.operand != Operand::kScalar;
+    out.push_back(is_input ? inputs[next++].name : one.operand_name);
+  }
+  return out;
+}
+
+std::string step_line(const Operator& step, const std::string& name) {
+  return "v = " + replaced(step.cuda, "{o}", element_of(step, name)) + ";";
+}
+
+std::vector<Program> programs_of(const Chain& chain, std::int64_t row, const Opening* opening) {
   const Operator* end = chain.has_end() ? &operators()[chain.end] : nullptr;
   const bool product = op(chain.start).name == std::string("matmul");
   const bool gathers = operators()[chain.start].name == std::string("gather_rows");
@@ -733,10 +761,12 @@ std::vector<Program> programs_of(const Chain& chain, std::int64_t row) {
   else if (rows) {
     variants(&Style::row, {{"thread", 64}, {"warp", 128}, {"block", 256}, {"block", 128}}, "_per_row");
     if (row <= kInRegisters) variants(&Style::row, {{"registers", 128}}, "_per_row");
-  } else if (!product)
+  } else if (opening != nullptr)
+    variants(&Style::element, {{"flat", 256}, {"grid_stride", 128}, {"chunk", 128}}, "");
+  else if (!product)
     variants(&Style::element,
              {{"flat", 256}, {"grid_stride", 128}, {"chunk", 256}, {"rows_2d", 256}, {"row_loop", 128}}, "");
-  if (!rows && !product && !gathers && end == nullptr && row % 4 == 0)
+  if (!rows && !product && !gathers && opening == nullptr && end == nullptr && row % 4 == 0)
     variants(&Style::element, {{"vector4", 256}}, "");
   if (product && !rows && end == nullptr) variants(&Style::product, {{"direct", 256}, {"tiled", 256}}, "");
   std::vector<Program> out;
@@ -751,7 +781,7 @@ std::vector<Program> programs_of(const Chain& chain, std::int64_t row) {
         continue;
       }
       if (!names.insert(one.name).second) one.name += "_" + std::to_string(one.block);
-      out.push_back({one.name, Writer(chain, one, row).source()});
+      out.push_back({one.name, Writer(chain, one, row, opening).source()});
     }
   return out;
 }

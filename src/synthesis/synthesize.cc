@@ -39,13 +39,30 @@ std::vector<std::size_t> numbers_of(bool (*wanted)(const Operator&)) {
   return out;
 }
 
+std::vector<std::size_t> starts_of(std::string_view family) {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < operators().size(); ++i)
+    if (is_start(op(i)) && family_of(op(i)) == family) out.push_back(i);
+  return out;
+}
+// Whether chains of the family have the step or end.
+bool family_takes(std::string_view family, const Operator& one) {
+  const std::vector<std::size_t> starts = starts_of(family);
+  return std::any_of(starts.begin(), starts.end(), [&](std::size_t start) { return takes(op(start), one); });
+}
+
 class Drawer {
  public:
   explicit Drawer(std::uint64_t key) : random_(key) {}
 
-  Chain draw(int longest) {
+  Chain draw(int longest, std::string_view family) {
     Chain chain;
     chain.end = operators().size();
+    if (family != "chains") {
+      chain.start = pick(starts_of(family));
+      add_to_windows(chain, longest);
+      return chain;
+    }
     const double start = random_.uniform();
     if (start > 0.78) chain.start = number_of(start > 0.92 ? "gather_rows" : "matmul");
     const bool has_end = random_.uniform() < 0.5;
@@ -76,6 +93,26 @@ class Drawer {
   Random& random() { return random_; }
 
  private:
+  void add_to_windows(Chain& chain, int longest) {
+    const bool has_end = random_.uniform() < 0.2;
+    if (longest > 2 && random_.uniform() < 0.2) chain.before.push_back(pick(elements_));
+    const int most = longest - 1 - has_end - static_cast<int>(chain.before.size());
+    if (is_convolution(op(chain.start)) && most > 0 && random_.uniform() < 0.6)
+      chain.steps.push_back(number_of("bias"));
+    const int steps = most < 1 ? 0 : 1 + static_cast<int>(random_.below(static_cast<std::uint64_t>(most)));
+    const std::size_t square = number_of("square");
+    for (int i = static_cast<int>(chain.steps.size()); i < steps; ++i) {
+      const std::size_t next = pick(random_.uniform() < 0.6 ? elements_ : operands_);
+      const auto has = [&](std::size_t step) {
+        return std::find(chain.steps.begin(), chain.steps.end(), step) != chain.steps.end();
+      };
+      if (!takes(op(chain.start), op(next)) || (!chain.steps.empty() && next == chain.steps.back())) continue;
+      if (next == square && has(square)) continue;
+      chain.steps.push_back(next);
+    }
+    if (has_end) chain.end = number_of(random_.uniform() < 0.5 ? "all_sum" : "all_mean");
+  }
+
   std::size_t pick(const std::vector<std::size_t>& from) {
     return from[static_cast<std::size_t>(random_.below(from.size()))];
   }
@@ -101,7 +138,12 @@ struct Kind {
 class Synthesizer {
  public:
   explicit Synthesizer(const Settings& settings) : settings_(settings) {
+    for (const char* family : {"chains", "pooling", "convolution"})
+      if (const auto& all = settings_.families; std::find(all.begin(), all.end(), family) != all.end())
+        families_.emplace_back(family);
+    if (families_.empty()) throw Error("`families`: name one at least", kExitUsage);
     hold_out();
+    leave_windows_out();
     if (!settings_.without.empty()) leave_functions_out();
   }
 
@@ -121,18 +163,36 @@ class Synthesizer {
     const auto share = [&](const std::string& what) {
       return Random(random_key({settings_.split_seed, name_key(what)})).uniform();
     };
+    const auto is_taken = [&](const Operator& one) {
+      return std::any_of(families_.begin(), families_.end(),
+                         [&](const std::string& family) { return family_takes(family, one); });
+    };
     std::vector<std::pair<double, std::string>> all;
     for (const Operator& one : operators())
-      if (!is_start(one)) all.emplace_back(share(one.name), one.name);
+      if (is_taken(one)) all.emplace_back(share(one.name), one.name);
     std::sort(all.begin(), all.end());
     for (int i = 0; i < settings_.operators_out; ++i)
       out_.operators_out.insert(all.at(static_cast<std::size_t>(i)).second);
-    for (const Operator& a : operators())
+    for (const Operator& a : operators()) {
+      if (is_start(a) ? a.name == std::string("x") || !has_family(a) : !is_taken(a)) continue;
       for (const Operator& b : operators()) {
         const std::string pair = std::string(a.name) + ">" + b.name;
-        if (a.name != std::string("x") && !is_start(b) && share(pair) < settings_.pairs_share)
-          out_.pairs_out.insert(pair);
+        if (is_taken(b) && share(pair) < settings_.pairs_share) out_.pairs_out.insert(pair);
       }
+    }
+  }
+  bool has_family(const Operator& start) const {
+    return std::find(families_.begin(), families_.end(), family_of(start)) != families_.end();
+  }
+
+  // Windows alone, with a bias, too, are tasks of KernelBench's level 1.
+  void leave_windows_out() {
+    const auto bias = static_cast<std::size_t>(&operator_named("bias") - operators().data());
+    for (std::size_t start = 0; start < operators().size(); ++start)
+      if (op(start).windows != Windows::kNone && has_family(op(start)))
+        for (const std::vector<std::size_t>& steps : {std::vector<std::size_t>{}, {bias}})
+          functions_out_.insert(
+              fingerprint({.start = start, .steps = steps, .end = operators().size()}, true));
   }
 
   // By the names of its operators.
@@ -147,7 +207,9 @@ class Synthesizer {
   // What the left-out chains of at most three operators compute: -softsign(-x) is softsign.
   void leave_functions_out() {
     constexpr std::size_t kMost = 3;
-    const std::vector<std::size_t> starts = numbers_of(is_start);
+    std::vector<std::size_t> starts;
+    for (const std::string& family : families_)
+      for (const std::size_t start : starts_of(family)) starts.push_back(start);
     const std::vector<std::size_t> steps = numbers_of([](const Operator& one) {
       return one.place == Place::kElement || one.place == Place::kOperand || one.place == Place::kRow;
     });
@@ -164,10 +226,17 @@ class Synthesizer {
         for (const std::size_t end : ends) {
           const Chain chain{.start = start, .steps = lists[i], .end = end};
           const std::size_t size = lists[i].size() + (start == 0 ? 0 : 1) + (chain.has_end() ? 1 : 0);
-          if (size > 0 && size <= kMost && is_left_out(chain))
+          if (size > 0 && size <= kMost && is_whole(chain) && is_left_out(chain))
             functions_out_.insert(fingerprint(chain, true));
         }
     }
+  }
+
+  // Whether its start takes all that follows.
+  static bool is_whole(const Chain& chain) {
+    return (!chain.has_end() || takes(op(chain.start), op(chain.end))) &&
+           std::all_of(chain.steps.begin(), chain.steps.end(),
+                       [&](std::size_t step) { return takes(op(chain.start), op(step)); });
   }
 
   std::string split_of(const Chain& chain) const {
@@ -184,70 +253,87 @@ class Synthesizer {
     return has_pair ? "heldout_combination" : is_long ? "heldout_length" : "train";
   }
 
+  // Families with tasks of this kind: an operator that is held out must stand in them.
+  std::vector<std::string> families_with(const std::string& kind) const {
+    std::vector<std::string> out;
+    for (const std::string& family : families_)
+      if (kind != "heldout_operation" ||
+          std::any_of(out_.operators_out.begin(), out_.operators_out.end(),
+                      [&](const std::string& name) { return family_takes(family, operator_named(name)); }))
+        out.push_back(family);
+    return out;
+  }
+
   void fill(const std::string& split, int count, int longest, const Kind& as = {}) {
     const std::string kind = as.drawn_as.empty() ? split : as.drawn_as;
     Drawer drawer(random_key({settings_.seed, name_key(as.seed_of.empty() ? split : as.seed_of)}));
+    const std::vector<std::string> families = families_with(kind);
     for (int found = 0, tries = 0; found < count; ++tries) {
       if (tries > 2000 + 400 * count)
         throw Error(
             fmt::format("the grammar has no {} tasks of split {} with at most {} operators: {} were found",
                         count, split, longest, found),
             kExitUsage);
-      Chain chain = drawer.draw(longest);
+      Chain chain = drawer.draw(longest, families[static_cast<std::size_t>(found) % families.size()]);
       if (split_of(chain) != kind) continue;
-      if (gain_of(chain) < settings_.least_gain) {
-        ++out_.dropped.without_gain;
-        continue;
+      Synthesised one{.chain = std::move(chain), .id = "", .split = split, .solved = as.solved};
+      if (has_windows(one.chain)) {
+        if (!can_be_traced(one.chain)) continue;
+        one.traced = draw_traced(one.chain, drawer.random()(), split != "sft_only");
       }
-      if (const std::string flaw = flaw_of(chain); !flaw.empty()) {
-        ++(flaw.starts_with("degenerate") ? out_.dropped.degenerate : out_.dropped.redundant);
-        continue;
-      }
-      if (is_left_out(chain) ||
-          (!functions_out_.empty() && functions_out_.contains(fingerprint(chain, true))) ||
-          settings_.without_references.contains(normal_form_of_reference(reference_of(chain)))) {
-        ++out_.dropped.known;
-        continue;
-      }
-      const std::string function = fingerprint(chain);
-      // At other sizes it may come again, but not on both sides of the split.
-      const bool is_out = split.starts_with("heldout");
-      if (const auto known = is_out_.find(function); known != is_out_.end() && known->second != is_out) {
-        ++out_.dropped.duplicate;
-        continue;
-      }
-      std::string print = function;
-      std::optional<Traced> traced;
-      if (settings_.traced_share > 0 && drawer.random().uniform() < settings_.traced_share &&
-          can_be_traced(chain)) {
-        traced = draw_traced(chain, drawer.random()(), split != "sft_only");
-        // At other sizes it is another task.
-        print = sha256_hex(print + task_file(chain, *traced, {}));
-        if (settings_.without_references.contains(normal_form_of_reference(reference_of(chain, *traced)))) {
-          ++out_.dropped.known;
-          continue;
-        }
-      }
-      if (!seen_.insert(print).second) {
-        ++out_.dropped.duplicate;
-        continue;
-      }
-      std::string id;
-      for (const std::string& name : chain.names()) id += (id.empty() ? "" : "_") + name;
-      if (id.size() > 60) id.resize(60);
-      std::size_t digits = 4;
-      while (ids_.contains(id + "_" + print.substr(0, digits))) ++digits;
-      Synthesised one{std::move(chain), id + "_" + print.substr(0, digits), split, as.solved,
-                      std::move(traced)};
-      if (settings_.program_bytes > 0 && !has_short_program(one)) {
-        ++out_.dropped.long_programs;
-        continue;
-      }
-      ids_.insert(one.id);
-      is_out_.emplace(function, is_out);
-      out_.tasks.push_back(std::move(one));
-      ++found;
+      if (add(std::move(one), drawer)) ++found;
     }
+  }
+
+  // Whether it is a task to be made; counts why not.
+  bool add(Synthesised one, Drawer& drawer) {
+    const Chain& chain = one.chain;
+    Dropped& dropped = out_.dropped;
+    if ((one.traced ? gain_of(chain, *one.traced) : gain_of(chain)) < settings_.least_gain)
+      return drop(dropped.without_gain);
+    if (const std::string flaw = flaw_of(chain); !flaw.empty())
+      return drop(flaw.starts_with("degenerate") ? dropped.degenerate : dropped.redundant);
+    if (is_left_out(chain) ||
+        (!functions_out_.empty() && functions_out_.contains(fingerprint(chain, true))) || is_known(one))
+      return drop(dropped.known);
+    const std::string function = fingerprint(chain);
+    // At other sizes it may come again, but not on both sides of the split.
+    const bool is_out = one.split.starts_with("heldout");
+    if (const auto known = is_out_.find(function); known != is_out_.end() && known->second != is_out)
+      return drop(dropped.duplicate);
+    if (!one.traced && settings_.traced_share > 0 && drawer.random().uniform() < settings_.traced_share &&
+        can_be_traced(chain)) {
+      one.traced = draw_traced(chain, drawer.random()(), one.split != "sft_only");
+      if (is_known(one)) return drop(dropped.known);
+    }
+    // At other sizes it is another task.
+    const std::string print =
+        one.traced ? sha256_hex(function + task_file(chain, *one.traced, {})) : function;
+    if (!seen_.insert(print).second) return drop(dropped.duplicate);
+    one.id = id_of(chain, print);
+    if (settings_.program_bytes > 0 && !has_short_program(one)) return drop(dropped.long_programs);
+    ids_.insert(one.id);
+    is_out_.emplace(function, is_out);
+    out_.tasks.push_back(std::move(one));
+    return true;
+  }
+
+  static bool drop(int& count) {
+    ++count;
+    return false;
+  }
+  // By its reference.
+  bool is_known(const Synthesised& one) const {
+    return settings_.without_references.contains(normal_form_of_reference(
+        one.traced ? reference_of(one.chain, *one.traced) : reference_of(one.chain)));
+  }
+  std::string id_of(const Chain& chain, const std::string& print) const {
+    std::string id;
+    for (const std::string& name : chain.names()) id += (id.empty() ? "" : "_") + name;
+    if (id.size() > 60) id.resize(60);
+    std::size_t digits = 4;
+    while (ids_.contains(id + "_" + print.substr(0, digits))) ++digits;
+    return id + "_" + print.substr(0, digits);
   }
 
   bool has_short_program(const Synthesised& one) const {
@@ -258,6 +344,7 @@ class Synthesizer {
   }
 
   const Settings settings_;
+  std::vector<std::string> families_;
   Synthesis out_;
   std::set<std::string> seen_, ids_, functions_out_;
   std::map<std::string, bool> is_out_;  // by what a task computes: whether it is held out

@@ -34,7 +34,7 @@ class ReferenceLines {
   ReferenceLines(const Chain& chain, const std::string& prefix) : is_module_(!prefix.empty()) {
     const std::string begin = op(chain.start).name;
     const std::vector<Input> inputs = inputs_of(chain);
-    std::size_t next = begin == "x" ? 1 : 2;
+    std::size_t next = start_inputs(chain);
     bool lines = chain.steps.size() > 3;
     for (const std::size_t number : chain.steps) lines = lines || names_twice(op(number).torch);
     value_ = begin == "gather_rows" ? "torch.index_select(t, 0, idx)" : "x";
@@ -290,8 +290,13 @@ std::string kernelbench_module(const Chain& chain) {
                      fmt::join(given, ", "));
 }
 
+double eager_kernels(const Operator& step) {
+  const bool whole = step.place == Place::kElement && !names_twice(step.torch);
+  const bool softmax = std::string(step.name).ends_with("softmax");
+  return whole || softmax || step.place == Place::kOperand ? 1 : 2.5;
+}
+
 double gain_of(const Chain& chain) {
-  constexpr double kFlopsAByte = 20;  // float32 of a GPU by its memory's bandwidth
   constexpr double kInner = 512, kRow = 512;
   const bool product = op(chain.start).name == std::string("matmul");
   // Of an element: bytes and operations of each kernel that eager starts.
@@ -301,11 +306,7 @@ double gain_of(const Chain& chain) {
   eager += 8 * static_cast<double>(chain.before.size()) * kInner / kRow;
   for (const std::size_t number : chain.steps) {
     const Operator& one = op(number);
-    // One kernel each, but for forms that torch has no operator for: these are some.
-    const bool whole = one.place == Place::kElement && !names_twice(one.torch);
-    const bool softmax = std::string(one.name).ends_with("softmax");
-    const double kernels = whole || softmax || one.place == Place::kOperand ? 1 : 2.5;
-    eager += kernels * (8 + (one.operand == Operand::kMatrix ? 4 : 0));
+    eager += eager_kernels(one) * (8 + (one.operand == Operand::kMatrix ? 4 : 0));
     flops += one.flops;
   }
   if (chain.has_end()) {

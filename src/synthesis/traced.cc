@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <numeric>
@@ -14,6 +13,7 @@
 
 #include "warpsmith/base/random.h"
 #include "warpsmith/base/text.h"
+#include "windows.h"
 
 namespace warpsmith::synthesis {
 
@@ -22,7 +22,15 @@ namespace {
 // A line each: `{v}` is what came before the operator, `{o}` its operand, `{0}`, `{1}` … what these lines
 // have made, `{a}` the axis, `{k}` ", True" where it is kept, `{s}` a number. "[0]": the first of a pair.
 const std::vector<const char*>* lines_of(const std::string_view name) {
-  static const std::map<std::string_view, std::vector<const char*>> kLines = {
+  using Table = std::map<std::string_view, std::vector<const char*>>;
+  static const Table kWindows = [] {
+    Table lines;
+    for (const Operator& one : operators())
+      if (one.windows != Windows::kNone) lines[one.name] = {one.torch};
+    return lines;
+  }();
+  if (const auto it = kWindows.find(name); it != kWindows.end()) return &it->second;
+  static const Table kLines = {
       {"matmul", {"matmul({v}, {o})"}},
       {"relu", {"relu({v})"}},
       {"square", {"pow({v}, 2)"}},
@@ -117,16 +125,6 @@ struct Layout {
 
 using Dims = std::vector<std::string>;
 
-// Sizes [first, last), multiplied.
-std::string product(const std::vector<int>& sizes, std::size_t first, std::size_t last) {
-  const std::vector<int> part(sizes.begin() + static_cast<std::ptrdiff_t>(first),
-                              sizes.begin() + static_cast<std::ptrdiff_t>(last));
-  return fmt::format("{}", fmt::join(part, " * "));
-}
-std::string in_brackets(const std::string& text) {
-  return text.find(' ') == std::string::npos ? text : "(" + text + ")";
-}
-
 bool has_rows(const Chain& chain) {
   const auto is_row = [](std::size_t number) { return op(number).place == Place::kRow; };
   return std::any_of(chain.steps.begin(), chain.steps.end(), is_row) ||
@@ -169,6 +167,10 @@ Factors factors_of(const Traced& traced) {
 
 Layout layout_of(const Chain& chain, const Traced& traced) {
   const std::vector<int>& sizes = traced.sizes;
+  if (has_windows(chain)) {
+    const std::vector<int> made = made_sizes(traced);
+    return {"", "", "", "BATCH * " + product(made, 0, made.size())};
+  }
   if (is_product(chain)) {
     const Dims out = factors_of(traced).out;
     const Dims rows(out.begin(), out.end() - 1);
@@ -189,11 +191,15 @@ Layout layout_of(const Chain& chain, const Traced& traced) {
   return layout;
 }
 
+// Whether the input of this number is the bias of the convolution itself.
+bool is_own_bias(const Traced& traced, std::size_t number) { return traced.window.has_bias && number == 2; }
+
 std::map<std::string, std::string> names_of(const Chain& chain, const Traced& traced) {
   std::map<std::string, std::string> names;
   for (const Input& input : inputs_of(chain)) {
-    const bool is_first = names.empty();
-    std::string name = is_first                               ? traced.first
+    std::string name = names.empty()                          ? traced.first
+                       : is_own_bias(traced, names.size())    ? "conv_bias"
+                       : has_windows(chain) && input.is_table ? "conv_weight"
                        : input.operand == Operand::kMatrix    ? traced.second
                        : input.operand == Operand::kRowVector ? (input.name[0] == 'b' ? "bias" : "weight")
                                                               : "alpha";
@@ -209,8 +215,31 @@ std::map<std::string, std::string> names_of(const Chain& chain, const Traced& tr
 Dims dims_of(const Chain& chain, const Traced& traced) {
   if (is_product(chain)) return factors_of(traced).out;
   Dims dims = {"BATCH"};
-  for (const int size : traced.sizes) dims.push_back(std::to_string(size));
+  for (const int size : has_windows(chain) ? made_sizes(traced) : traced.sizes)
+    dims.push_back(std::to_string(size));
   return dims;
+}
+
+// Of an input of a chain with windows: a parameter of the module.
+bool is_parameter(const Input& input, std::size_t number) {
+  return input.operand == Operand::kRowVector || (number == 1 && input.is_table);
+}
+// The order in which a module has its inputs, by their numbers: its own parameters stand behind what it is
+// given, and a convolution's behind these.
+std::vector<std::size_t> order_of(const Chain& chain, const Traced& traced) {
+  const std::vector<Input> inputs = inputs_of(chain);
+  std::vector<std::size_t> order(inputs.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (!has_windows(chain)) return order;
+  const auto place = [&](std::size_t number) {
+    return !is_parameter(inputs[number], number) ? 0
+           : inputs[number].is_table             ? 2
+           : is_own_bias(traced, number)         ? 3
+                                                 : 1;
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
+  return order;
 }
 
 std::string shape_text(const Dims& dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); }
@@ -233,6 +262,16 @@ std::string input_shape(const Chain& chain, const Traced& traced, const Input& i
     const Factors factors = factors_of(traced);
     return shape_text(number == 0 ? factors.left : factors.right);
   }
+  const auto listed = [](const std::vector<int>& sizes, const char* first) {
+    return fmt::format("[{}{}]", first, fmt::join(sizes, ", "));
+  };
+  if (has_windows(chain) && number == 0) return listed(traced.sizes, "BATCH, ");
+  if (has_windows(chain) && input.is_table) return listed(weight_sizes(chain, traced), "");
+  if (has_windows(chain) && input.operand == Operand::kRowVector) {
+    std::vector<int> sizes = {traced.window.channels};
+    if (!is_own_bias(traced, number)) sizes.resize(traced.sizes.size(), 1);
+    return listed(sizes, "");
+  }
   const Dims dims = dims_of(chain, traced);
   if (input.operand == Operand::kRowVector) return shape_text({dims.back()});
   if (input.operand == Operand::kColumnVector) return shape_text({dims.front()});
@@ -243,10 +282,8 @@ std::string input_shape(const Chain& chain, const Traced& traced, const Input& i
 std::int64_t row_of(const Chain& chain, const Traced& traced) {
   if (is_product(chain)) return traced.product == ProductForm::kSquare ? 1 << 30 : traced.sizes.back();
   if (has_rows(chain) && traced.sizes.size() > 1) return traced.sizes[traced.axis - 1];
-  return std::accumulate(traced.sizes.begin(), traced.sizes.end(), std::int64_t{1}, std::multiplies<>());
+  return product_of(traced.sizes);
 }
-
-using SizeDraw = std::function<int(int least, int most)>;
 
 void draw_product(const Chain& chain, Random& random, const SizeDraw& size, bool runs, Traced& traced) {
   const bool by_rows = std::any_of(chain.steps.begin(), chain.steps.end(), [](std::size_t number) {
@@ -275,9 +312,18 @@ struct Batches {
 };
 
 Batches batches_of(const Chain& chain, const Traced& traced) {
-  std::int64_t an_item = 1;
-  for (const int size : traced.sizes) an_item *= size;
+  const std::int64_t an_item = product_of(traced.sizes);
   const auto tensors = static_cast<std::int64_t>(inputs_of(chain).size()) + 1;
+  if (has_windows(chain)) {
+    const WindowCosts costs = window_costs(chain, traced);
+    const std::int64_t largest = std::max(costs.seen, costs.made);
+    const auto batch = [&](std::int64_t elements, std::int64_t sums, std::int64_t most) {
+      return static_cast<int>(
+          std::max<std::int64_t>(4, std::min({elements / largest, sums / costs.sums, most}) / 4 * 4));
+    };
+    const int gpu = batch(1 << 24, std::int64_t{1} << 34, 1 << 16);
+    return {batch(1 << 17, 1 << 21, 256), gpu, costs.sums < (1 << 15) ? 37 : 5, tensors * largest * gpu};
+  }
   const auto in_fours = [](std::int64_t fits, std::int64_t least) {
     return static_cast<int>(std::max(least, fits / 4 * 4));
   };
@@ -335,10 +381,16 @@ std::string sized(std::string text, const Chain& chain, const Traced& traced) {
 
 bool can_be_traced(const Chain& chain) {
   const std::string_view start = op(chain.start).name;
-  if (chain.names().size() < 2 || (start != "x" && start != "matmul")) return false;
+  // A convolution with its bias is one operator.
+  const bool has_bias = is_convolution(op(chain.start)) && !chain.steps.empty() &&
+                        op(chain.steps.front()).name == std::string_view("bias");
+  if (chain.names().size() < (has_bias ? 3u : 2u)) return false;
+  if (start != "x" && start != "matmul" && !has_windows(chain)) return false;
+  if (chain.has_end() && !takes(op(chain.start), op(chain.end))) return false;
   if (chain.has_end() && lines_of(op(chain.end).name) == nullptr) return false;
-  return std::all_of(chain.steps.begin(), chain.steps.end(),
-                     [](std::size_t number) { return lines_of(op(number).name) != nullptr; });
+  return std::all_of(chain.steps.begin(), chain.steps.end(), [&](std::size_t number) {
+    return takes(op(chain.start), op(number)) && lines_of(op(number).name) != nullptr;
+  });
 }
 
 std::vector<std::set<std::string>> torch_operators_of(const Chain& chain) {
@@ -360,13 +412,13 @@ std::vector<std::set<std::string>> torch_operators_of(const Chain& chain) {
   std::vector<std::string> names = chain.names();
   std::vector<std::set<std::string>> out;
   if (std::set<std::string> all = operators_of(names); !all.empty()) out.push_back(std::move(all));
-  const auto product = std::find(names.begin(), names.end(), "matmul");
-  if (out.empty() || product == names.end() || product + 1 == names.end() || *(product + 1) != "bias")
-    return out;
-  names.erase(product, product + 2);
-  std::set<std::string> with_linear = operators_of(names);
-  with_linear.insert("linear");
-  out.push_back(std::move(with_linear));
+  const bool windows = is_convolution(op(chain.start));
+  const auto start = std::find(names.begin(), names.end(), windows ? op(chain.start).name : "matmul");
+  if (out.empty() || start == names.end() || start + 1 == names.end() || *(start + 1) != "bias") return out;
+  names.erase(windows ? start + 1 : start, start + 2);
+  std::set<std::string> with_bias = operators_of(names);
+  if (!windows) with_bias.insert("linear");
+  out.push_back(std::move(with_bias));
   return out;
 }
 
@@ -384,7 +436,16 @@ Traced draw_traced(const Chain& chain, std::uint64_t key, bool runs) {
   const auto one_of = [&](const std::vector<std::string>& words) {
     return words[random.below(words.size())];
   };
+  const auto factor = [&] {
+    const char* const kScales[] = {"0.5", "2.0", "3.14", "0.1", "1.5", "0.25"};
+    return std::stod(kScales[random.below(std::size(kScales))]);
+  };
   Traced traced;
+  if (has_windows(chain)) {
+    draw_windows(chain, random, size, runs, traced);
+    traced.scale = factor();
+    return traced;
+  }
   // In some programs more than one kernel reads the rows: these are contiguous.
   const Place end = chain.has_end() ? op(chain.end).place : Place::kElement;
   const bool flat = has_vectors(chain) || end == Place::kScan || (end == Place::kAllEnd && has_rows(chain));
@@ -402,17 +463,13 @@ Traced draw_traced(const Chain& chain, std::uint64_t key, bool runs) {
     if (random.uniform() < 0.5) traced.sizes[2] = traced.sizes[1];
   }
   // A batch of five must be counted by an int.
-  const auto elements = [&] {
-    return std::accumulate(traced.sizes.begin(), traced.sizes.end(), std::int64_t{1}, std::multiplies<>());
-  };
-  while (elements() > (std::int64_t{1} << 24))
+  while (product_of(traced.sizes) > (std::int64_t{1} << 24))
     *std::max_element(traced.sizes.begin(), traced.sizes.end()) /= 2;
   traced.axis = rank == 0                             ? dims_of(chain, traced).size() - 1
                 : rank >= 2 && random.uniform() < 0.3 ? traced.sizes.size()
                                                       : 1;
   traced.keep = random.uniform() < 0.4;
-  const char* const kScales[] = {"0.5", "2.0", "3.14", "0.1", "1.5", "0.25"};
-  traced.scale = std::stod(kScales[random.below(std::size(kScales))]);
+  traced.scale = factor();
   traced.first = is_product(chain) ? "A" : one_of({"x", "x", "x", "A", "predictions"});
   traced.second = traced.first == "A" ? "B" : traced.first == "x" ? "other" : "targets";
   return traced;
@@ -422,11 +479,13 @@ std::string reference_of(const Chain& chain, const Traced& traced) {
   const std::map<std::string, std::string> names = names_of(chain, traced);
   const std::vector<Input> inputs = inputs_of(chain);
   std::vector<std::string> parameters;
-  for (const Input& input : inputs) parameters.push_back(names.at(input.name) + ": Tensor");
+  for (const std::size_t number : order_of(chain, traced))
+    parameters.push_back(names.at(inputs[number].name) + ": Tensor");
   std::string text = fmt::format("def forward({}) -> Tensor:\n", fmt::join(parameters, ", ")),
               value = traced.first;
   Values values;
-  std::size_t next = 1;
+  std::size_t next = 1, first_step = 0;
+  std::string window;
   const auto apply = [&](const Operator& one, const std::string& operand) {
     std::vector<std::string> made;
     for (const std::string line : *lines_of(one.name)) {
@@ -438,7 +497,7 @@ std::string reference_of(const Chain& chain, const Traced& traced) {
       }
       std::string call = replaced(replaced(line, "{v}", value), "{o}", operand);
       call = replaced(replaced(call, "{a}", std::to_string(traced.axis)), "{k}", traced.keep ? ", True" : "");
-      call = replaced(call, "{s}", number(traced.scale));
+      call = replaced(replaced(call, "{s}", number(traced.scale)), "{p}", window);
       for (std::size_t i = 0; i < made.size(); ++i) call = replaced(call, fmt::format("{{{}}}", i), made[i]);
       made.push_back(values.fresh(line.substr(0, line.find('('))));
       text += fmt::format("  {} = torch.{}\n", made.back(), call);
@@ -458,8 +517,15 @@ std::string reference_of(const Chain& chain, const Traced& traced) {
     }
     apply(op(chain.start), right);
   }
-  for (const std::size_t number : chain.steps) {
-    const Operator& one = op(number);
+  if (has_windows(chain)) {
+    const bool has_bias = traced.window.has_bias;
+    window = window_arguments(chain, traced, has_bias ? names.at(inputs[2].name) : "");
+    apply(op(chain.start), is_convolution(op(chain.start)) ? names.at(inputs[next++].name) : "");
+    first_step = has_bias ? 1 : 0;
+    next += first_step;
+  }
+  for (std::size_t i = first_step; i < chain.steps.size(); ++i) {
+    const Operator& one = op(chain.steps[i]);
     const bool is_input = one.operand != Operand::kNone && one.operand != Operand::kScalar;
     apply(one, is_input ? names.at(inputs[next++].name) : "");
   }
@@ -474,9 +540,14 @@ std::string task_file(const Chain& chain, const Traced& traced, const TaskLabel&
   text += fmt::format("title: {}\nlevel: 2\nsplit: {}\nops: [{}]\ndims: [BATCH]\ninputs:\n", title_of(chain),
                       label.split, fmt::join(chain.names(), ", "));
   const std::string inner = is_product(chain) ? factors_of(traced).inner : "";
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    text += fmt::format("  {}: {{shape: {}, values: \"{}\"}}\n", names.at(inputs[i].name),
-                        input_shape(chain, traced, inputs[i], i), replaced(inputs[i].values, "K", inner));
+  for (const std::size_t i : order_of(chain, traced)) {
+    const bool is_state = has_windows(chain) && is_parameter(inputs[i], i);
+    const bool is_of_convolution = is_state && (inputs[i].is_table || is_own_bias(traced, i));
+    text += fmt::format(
+        "  {}: {{{}shape: {}, values: \"{}\"}}\n", names.at(inputs[i].name),
+        is_state ? "role: parameter, " : "", input_shape(chain, traced, inputs[i], i),
+        is_of_convolution ? weight_values(chain, traced) : replaced(inputs[i].values, "K", inner));
+  }
   text += fmt::format("outputs:\n  out: {{shape: {}}}\nreference: |\n", out_shape(chain, traced));
   for (const std::string& line : split_lines(reference_of(chain, traced))) text += "  " + line + "\n";
   const Batches batches = batches_of(chain, traced);
@@ -490,14 +561,83 @@ std::string task_file(const Chain& chain, const Traced& traced, const TaskLabel&
   const auto at_sizes = [&](const std::string& expression) {
     return renamed(expression, {{"M", layout.rows}, {"N", layout.row}, {"K", inner}});
   };
-  text += fmt::format("flops: {}\nbytes: {}\nimported: {}\n", at_sizes(flops_of(chain)),
-                      at_sizes(bytes_of(chain)), label.origin);
-  return text;
+  std::string flops = at_sizes(flops_of(chain)), bytes = at_sizes(bytes_of(chain));
+  if (has_windows(chain)) {
+    const WindowCosts costs = window_costs(chain, traced);
+    flops = fmt::format("{} * BATCH", costs.flops);
+    bytes = fmt::format("{} * BATCH", costs.bytes);
+    if (costs.bytes_once > 0) bytes += fmt::format(" + {}", costs.bytes_once);
+  }
+  return text + fmt::format("flops: {}\nbytes: {}\nimported: {}\n", flops, bytes, label.origin);
+}
+
+std::string kernelbench_module(const Chain& chain, const Traced& traced) {
+  const std::map<std::string, std::string> names = names_of(chain, traced);
+  const std::vector<Input> inputs = inputs_of(chain);
+  const std::string torch = op(chain.start).torch, call = "torch." + torch.substr(0, torch.find('(') + 1),
+                    member = is_convolution(op(chain.start)) ? "self.conv" : "self.pool";
+  std::map<std::string, std::string> members;
+  std::vector<std::string> arguments, given;
+  std::string text = "import torch\nimport torch.nn as nn\n\n\nclass Model(nn.Module):\n";
+  text += fmt::format("    \"\"\"{}.\"\"\"\n\n    def __init__(self):\n        super().__init__()\n",
+                      title_of(chain));
+  text += fmt::format("        {} = {}\n", member, window_module(chain, traced));
+  for (const std::size_t i : order_of(chain, traced)) {
+    const std::string name = names.at(inputs[i].name), shape = input_shape(chain, traced, inputs[i], i);
+    if (!is_parameter(inputs[i], i)) {
+      arguments.push_back(name);
+      given.push_back("torch.randn(" + shape.substr(1, shape.size() - 2) + ")");
+    } else if (!inputs[i].is_table && !is_own_bias(traced, i)) {
+      members[name] = "self." + name;
+      text += fmt::format("        self.{} = nn.Parameter(torch.randn({}))\n", name, shape);
+    }
+  }
+  text += fmt::format("\n    def forward(self, {}):\n", fmt::join(arguments, ", "));
+  const std::vector<std::string> lines = split_lines(reference_of(chain, traced));
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    std::string line = renamed(lines[i], members);
+    if (const std::size_t at = line.find(call); at != std::string::npos) {
+      const std::size_t begin = at + call.size();
+      line = line.substr(0, at) + member + "(" + line.substr(begin, line.find(',', begin) - begin) + ")";
+    }
+    for (const char* function :
+         {"gelu", "hardtanh", "leaky_relu", "elu", "hardswish", "hardsigmoid", "softplus"})
+      line = replaced(line, fmt::format("torch.{}(", function), fmt::format("nn.functional.{}(", function));
+    text += "      " + line + "\n";
+  }
+  return text + fmt::format(
+                    "\n\nBATCH = {}\n\n\ndef get_inputs():\n    return [{}]\n\n\ndef get_init_inputs():\n    "
+                    "return []\n",
+                    batches_of(chain, traced).gpu, fmt::join(given, ", "));
+}
+
+double gain_of(const Chain& chain, const Traced& traced) {
+  const WindowCosts costs = window_costs(chain, traced);
+  const double batch = batches_of(chain, traced).gpu, bytes = 4 * batch,
+               once = static_cast<double>(costs.bytes_once);
+  const double seen = bytes * static_cast<double>(costs.seen), made = bytes * static_cast<double>(costs.made);
+  // Bytes that take as long: of each kernel that eager starts.
+  double eager = 2 * seen * static_cast<double>(chain.before.size());
+  eager += std::max(seen + made + once, static_cast<double>(costs.window_flops) * batch / kFlopsAByte);
+  for (std::size_t i = traced.window.has_bias ? 1 : 0; i < chain.steps.size(); ++i) {
+    const Operator& one = op(chain.steps[i]);
+    eager += eager_kernels(one) * made * (one.operand == Operand::kMatrix ? 3 : 2);
+  }
+  if (chain.has_end()) eager += made;
+  return eager / std::max(static_cast<double>(costs.bytes) * batch + once,
+                          static_cast<double>(costs.flops) * batch / kFlopsAByte);
 }
 
 std::vector<Program> programs_of(const Chain& chain, const Traced& traced) {
   const bool is_inner = !layout_of(chain, traced).inner.empty();
   std::vector<Program> out;
+  if (has_windows(chain)) {
+    const Opening opening = opening_of(chain, traced);
+    out = programs_of(chain, 0, &opening);
+    for (Program& program : window_programs(chain, traced)) out.push_back(std::move(program));
+    for (Program& program : out) program.source = sized(program.source, chain, traced);
+    return out;
+  }
   for (const Program& program : programs_of(chain, row_of(chain, traced))) {
     // A thread would be at a long row for long, and its sum less exact than the others'.
     const bool is_alone = has_rows(chain) && !is_product(chain) &&

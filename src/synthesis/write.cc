@@ -47,7 +47,9 @@ void write_file(const fs::path& path, const std::string& content) {
 void write_module(const fs::path& into, const Synthesised& one, std::size_t number) {
   const fs::path level = into / "KernelBench" / fmt::format("level{}", one.chain.names().size() > 1 ? 2 : 1);
   make_folders(level);
-  write_file(level / fmt::format("{}_{}.py", number, one.id), kernelbench_module(one.chain));
+  write_file(level / fmt::format("{}_{}.py", number, one.id), has_windows(one.chain)
+                                                                  ? kernelbench_module(one.chain, *one.traced)
+                                                                  : kernelbench_module(one.chain));
 }
 
 void write_task(const fs::path& into, const Synthesised& one, const Settings& settings, bool programs) {

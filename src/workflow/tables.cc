@@ -389,6 +389,13 @@ const Table<SynthesizeSettings>& synthesize_keys() {
         "How much longer eager takes than the roofline, at least; tasks with less to gain are dropped.", 1,
         100},
        &S::least_gain},
+      {.rule = {.name = "families",
+                .form = Form::kStrings,
+                .meaning = "What tasks begin with, as many of each: chains over matrices, pooling, "
+                           "convolution. The last two are always written as KernelBench's are.",
+                .words = {"chains", "pooling", "convolution"},
+                .young = true},
+       .member = &S::families},
   };
   return table;
 }

@@ -272,6 +272,67 @@ TEST_F(Import, InputsThatAreComputed) {
 }
 
 // Sizes that are equal by chance are no square.
+// Modules with windows have the references that the grammar's have (tests/synthesis has the same texts), and
+// what it writes as modules becomes its tasks.
+TEST_F(Import, PoolingAndConvolutionAreAsTheGrammarHasThem) {
+  const std::string begin =
+      "import torch\nimport torch.nn as nn\n\nclass Model(nn.Module):\n    def __init__(self):\n"
+      "        super().__init__()\n        ";
+  const std::string end = "\n\ndef get_init_inputs():\n    return []\n";
+  add("level2/1001_Pool.py",
+      begin +
+          "self.pool = nn.MaxPool2d(3, stride=2, padding=1)\n\n    def forward(self, x, other):\n"
+          "        return torch.tanh(self.pool(x) + other)\n\ndef get_inputs():\n"
+          "    return [torch.rand(16, 8, 13, 20), torch.rand(16, 8, 7, 10)]" +
+          end);
+  add("level2/1002_Convolution.py",
+      begin +
+          "self.conv = nn.Conv2d(3, 16, 3, stride=2, padding=1)\n"
+          "        self.bias = nn.Parameter(torch.randn(16, 1, 1))\n\n    def forward(self, x):\n"
+          "        return (torch.relu(self.conv(x)) + self.bias).mean()\n\ndef get_inputs():\n"
+          "    return [torch.rand(16, 3, 13, 20)]" +
+          end);
+  const std::vector<std::string> made = {
+      "tasks", "synthesize", "--families", "pooling,convolution", "--count", "8", "--heldout", "2", "--into"};
+  for (const std::vector<std::string>& more :
+       std::vector<std::vector<std::string>>{{"made"}, {"modules", "--form", "kernelbench"}}) {
+    std::vector<std::string> arguments = made;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    ASSERT_EQ(warpsmith(arguments).exit_code, kExitOk);
+  }
+  fs::copy(scratch_.path() / "modules/KernelBench", scratch_.path() / "checkout/KernelBench",
+           fs::copy_options::recursive);
+  const Json answer = imported({"--level", "2"});
+  ASSERT_EQ(exit_code_, kExitOk) << err_;
+  EXPECT_EQ(loaded("level2_1001_Pool").reference,
+            "def forward(x: Tensor, other: Tensor) -> Tensor:\n"
+            "  v_max_pool2d = torch.max_pool2d(x, [3, 3], [2, 2], [1, 1])\n"
+            "  v_add = torch.add(v_max_pool2d, other)\n"
+            "  v_tanh = torch.tanh(v_add)\n"
+            "  return v_tanh\n");
+  EXPECT_EQ(loaded("level2_1002_Convolution").reference,
+            "def forward(x: Tensor, bias: Tensor, conv_weight: Tensor, conv_bias: Tensor) -> Tensor:\n"
+            "  v_conv2d = torch.conv2d(x, conv_weight, conv_bias, [2, 2], [1, 1])\n"
+            "  v_relu = torch.relu(v_conv2d)\n"
+            "  v_add = torch.add(v_relu, bias)\n"
+            "  v_mean = torch.mean(v_add)\n"
+            "  return v_mean\n");
+  const Json tasks = read_json_file(scratch_.path() / "made/synthesis.json").at("tasks");
+  EXPECT_EQ(answer.at("imported").size(), tasks.size() + 2);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const std::string id = tasks.at(i).at("task").get<std::string>();
+    Diagnostics mistakes;
+    const std::optional<task::Task> wanted = task::load_task(scratch_.path() / "made" / id, mistakes);
+    ASSERT_TRUE(wanted) << id;
+    const task::Task got = loaded(fmt::format("level2_{}_{}", i + 1, id));
+    EXPECT_EQ(got.reference, wanted->reference) << id;
+    for (std::size_t k = 0; k < got.inputs.size(); ++k) {
+      EXPECT_EQ(got.inputs[k].name, wanted->inputs.at(k).name) << id;
+      EXPECT_EQ(got.inputs[k].role, wanted->inputs.at(k).role) << id;
+    }
+  }
+}
+
 TEST_F(Import, SquaresAreToldByTheModulesConstants) {
   add("level1/1_Square.py", module_of("return x + 1", "pass", "[torch.rand(batch, batch)]"));
   std::string chance = module_of("return x + 1");

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "scratch.h"
@@ -117,23 +118,74 @@ std::int64_t sums_of(const std::string& task) {
   return product;
 }
 
+// What a task with windows begins with, by its text, and whether it ends with a sum or mean of all.
+std::string windows_of(const std::string& task) {
+  const std::size_t begin = task.find("ops: [") + 6;
+  std::istringstream ops(task.substr(begin, task.find(']', begin) - begin));
+  for (std::string op; std::getline(ops >> std::ws, op, ',');)
+    if (op.find("pool") != std::string::npos || op.find("conv") != std::string::npos)
+      return op + (task.find("out: {shape: []}") == std::string::npos ? "" : " of all");
+  return "";
+}
+
+std::int64_t flops_of(const std::string& task) { return std::stoll(task.substr(task.find("flops: ") + 7)); }
+
+// Copies of each kind the smallest task: kinds and sizes are told by the tasks' texts; none: "".
+std::set<std::string> copy_smallest(const fs::path& from, const fs::path& into,
+                                    std::string (*kind_of)(const std::string&),
+                                    std::int64_t (*size_of)(const std::string&)) {
+  make_folders(into);
+  std::map<std::string, std::pair<std::int64_t, fs::path>> smallest;
+  for (const fs::path& task : folder_entries(from)) {
+    if (!is_folder(task) || !path_exists(task / "candidates")) continue;
+    const std::string text = read_file(task / "task.yaml"), kind = kind_of(text);
+    if (kind.empty()) continue;
+    const std::pair one(size_of(text), task);
+    const auto [it, fresh] = smallest.emplace(kind, one);
+    if (!fresh) it->second = std::min(it->second, one);
+  }
+  std::set<std::string> kinds;
+  for (const auto& [kind, one] : smallest) {
+    kinds.insert(kind);
+    fs::copy(one.second, into / one.second.filename(), fs::copy_options::recursive);
+  }
+  return kinds;
+}
+
 // Templates of products, whatever the factors' layout, with a changed left factor and without: on the twin.
 TEST_F(ValidateTasks, ProgramsOfProductsAreRight) {
   const fs::path made = scratch_.path() / "made", some = scratch_.path() / "some";
   ASSERT_EQ(synthesize(made, {"--traced-share", "1"}, "600").exit_code, 0);
-  make_folders(some);
-  std::map<std::string, std::pair<std::int64_t, fs::path>> smallest;  // by form
-  for (const fs::path& task : folder_entries(made)) {
-    if (!is_folder(task)) continue;
-    const std::string text = read_file(task / "task.yaml");
-    if (text.find("torch.matmul(") == std::string::npos) continue;
-    const std::pair one(sums_of(text), task);
-    const auto [it, fresh] = smallest.emplace(product_form_of(text), one);
-    if (!fresh) it->second = std::min(it->second, one);
-  }
-  EXPECT_EQ(smallest.size(), 6u);
-  for (const auto& [form, one] : smallest)
-    fs::copy(one.second, some / one.second.filename(), fs::copy_options::recursive);
+  EXPECT_EQ(copy_smallest(
+                made, some,
+                [](const std::string& task) {
+                  return task.find("torch.matmul(") == std::string::npos ? "" : product_form_of(task);
+                },
+                sums_of)
+                .size(),
+            6u);
+  scratch_path_ = some.string();
+  const process::ChildResult result = validate({"--measure", "--verdicts-only", "--device", "cpu"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+}
+
+// Templates of pooling and convolution. All 24 kinds of tasks are made; of some the programs run.
+TEST_F(ValidateTasks, ProgramsOfWindowsAreRight) {
+  const fs::path made = scratch_.path() / "made", some = scratch_.path() / "some";
+  ASSERT_EQ(synthesize(made, {"--families", "pooling,convolution"}, "400").exit_code, 0);
+  EXPECT_EQ(copy_smallest(made, scratch_.path() / "all", windows_of, flops_of).size(), 24u);
+  EXPECT_EQ(copy_smallest(
+                made, some,
+                [](const std::string& task) {
+                  const std::string kind = windows_of(task);
+                  const std::set<std::string> kSome = {
+                      "max_pool2d",       "avg_pool3d",    "conv2d",           "depthwise_conv1d",
+                      "pointwise_conv2d", "conv1d of all", "max_pool3d of all"};
+                  return kSome.contains(kind) ? kind : "";
+                },
+                flops_of)
+                .size(),
+            7u);
   scratch_path_ = some.string();
   const process::ChildResult result = validate({"--measure", "--verdicts-only", "--device", "cpu"});
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;

@@ -1,4 +1,5 @@
 // Synthesised tasks and programs.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include <sstream>
 
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/sha256.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/synthesis/programs.h"
 #include "warpsmith/synthesis/synthesize.h"
@@ -382,6 +384,212 @@ TEST(Synthesis, KernelBenchsLinearIsAProductWithABias) {
   EXPECT_EQ(ways, (std::vector<std::set<std::string>>{{"matmul", "add", "relu"}, {"linear", "relu"}}));
   EXPECT_EQ(torch_operators_of(chain_of({"matmul", "relu", "bias"})).size(), 1u);
   EXPECT_TRUE(torch_operators_of(chain_of({"gather_rows"})).empty());
+}
+
+// Windows of 3 by 3 at a stride of 2, padded by 1, in 8 channels.
+Traced windows_of(int channels, std::vector<int> sizes) {
+  return {
+      .sizes = std::move(sizes),
+      .window = {
+          .kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .dilation = {1, 1}, .channels = channels}};
+}
+
+TEST(Windows, AreEvaluated) {
+  const std::vector<double> most = evaluate(chain_of({"max_pool1d"}), 1),
+                            mean = evaluate(chain_of({"avg_pool1d"}), 1);
+  ASSERT_EQ(most.size(), 2u * 5 * 2) << "images, places, channels";
+  // The first window sees one element, and one that is not there; the next one sees it, too.
+  EXPECT_DOUBLE_EQ(most[0], 2 * mean[0]);
+  EXPECT_GE(most[2], most[0]);
+  EXPECT_EQ(evaluate(chain_of({"max_pool3d"}), 1).size(), 2u * 3 * 4 * 5 * 2);
+  EXPECT_EQ(evaluate(chain_of({"pointwise_conv2d"}), 1).size(), 2u * 3 * 4 * 2);
+  EXPECT_EQ(evaluate(chain_of({"conv2d", "all_sum"}), 1).size(), 1u);
+  EXPECT_NE(fingerprint(chain_of({"conv2d"})), fingerprint(chain_of({"depthwise_conv2d"})));
+}
+
+TEST(Windows, HaveTheFlawsOfChains) {
+  EXPECT_THAT(flaw_of(chain_of({"relu", "max_pool2d", "relu"})), HasSubstr("redundant: relu"));
+  EXPECT_THAT(flaw_of(chain_of({"negate", "avg_pool2d", "negate"})), HasSubstr("negate and negate"));
+  EXPECT_THAT(flaw_of(chain_of({"negate", "conv1d", "negate"})), HasSubstr("negate and negate"));
+  EXPECT_EQ(flaw_of(chain_of({"negate", "max_pool2d", "negate"})), "") << "the smallest element";
+  EXPECT_EQ(flaw_of(chain_of({"relu", "conv2d", "relu"})), "");
+  EXPECT_EQ(fingerprint(chain_of({"relu", "max_pool2d"})), fingerprint(chain_of({"max_pool2d", "relu"})));
+  EXPECT_NE(fingerprint(chain_of({"relu", "avg_pool2d"})), fingerprint(chain_of({"avg_pool2d", "relu"})));
+}
+
+TEST(Windows, AreNoTaskAlone) {
+  EXPECT_FALSE(can_be_traced(chain_of({"max_pool2d"})));
+  EXPECT_TRUE(can_be_traced(chain_of({"max_pool2d", "bias"})));
+  EXPECT_FALSE(can_be_traced(chain_of({"conv2d", "bias"}))) << "one operator of torch";
+  EXPECT_TRUE(can_be_traced(chain_of({"conv2d", "relu"})));
+  EXPECT_FALSE(can_be_traced(chain_of({"conv2d", "row_softmax"})));
+  EXPECT_FALSE(can_be_traced(chain_of({"max_pool1d", "relu", "row_sum"})));
+  EXPECT_EQ(torch_operators_of(chain_of({"depthwise_conv2d", "bias", "relu"})),
+            (std::vector<std::set<std::string>>{{"conv2d", "add", "relu"}, {"conv2d", "relu"}}));
+}
+
+// tests/integration/import_test.cc has these texts of modules that nobody synthesised.
+TEST(Windows, ReferenceIsAsTorchsTracerWritesIt) {
+  EXPECT_EQ(reference_of(chain_of({"max_pool2d", "residual", "tanh"}), windows_of(8, {8, 13, 20})),
+            "def forward(x: Tensor, other: Tensor) -> Tensor:\n"
+            "  v_max_pool2d = torch.max_pool2d(x, [3, 3], [2, 2], [1, 1])\n"
+            "  v_add = torch.add(v_max_pool2d, other)\n"
+            "  v_tanh = torch.tanh(v_add)\n"
+            "  return v_tanh\n");
+  Traced traced = windows_of(16, {3, 13, 20});
+  traced.window.has_bias = true;
+  EXPECT_EQ(reference_of(chain_of({"conv2d", "bias", "relu", "bias", "all_mean"}), traced),
+            "def forward(x: Tensor, bias: Tensor, conv_weight: Tensor, conv_bias: Tensor) -> Tensor:\n"
+            "  v_conv2d = torch.conv2d(x, conv_weight, conv_bias, [2, 2], [1, 1])\n"
+            "  v_relu = torch.relu(v_conv2d)\n"
+            "  v_add = torch.add(v_relu, bias)\n"
+            "  v_mean = torch.mean(v_add)\n"
+            "  return v_mean\n");
+  traced = windows_of(8, {8, 13, 20});
+  EXPECT_THAT(reference_of(chain_of({"abs", "depthwise_conv2d", "relu"}), traced),
+              HasSubstr("torch.conv2d(v_abs_1, conv_weight, None, [2, 2], [1, 1], [1, 1], 8)"));
+}
+
+TEST(Windows, CostWhatTheirSizesSay) {
+  // 13 by 20 at a stride of 2, padded by 1: 7 by 10 windows, and all of x is seen.
+  const std::string pooled =
+      task_file(chain_of({"max_pool2d", "residual", "tanh"}), windows_of(8, {8, 13, 20}), {});
+  EXPECT_THAT(pooled, HasSubstr("other: {shape: [BATCH, 8, 7, 10]"));
+  EXPECT_THAT(pooled, HasSubstr("out: {shape: [BATCH, 8, 7, 10]}"));
+  EXPECT_THAT(pooled, HasSubstr(fmt::format("flops: {} * BATCH\n", 8 * 70 * (8 + 1 + 4))));
+  EXPECT_THAT(pooled, HasSubstr(fmt::format("bytes: {} * BATCH\n", 4 * 8 * (13 * 20 + 2 * 70))));
+  Traced traced = windows_of(16, {3, 13, 20});
+  traced.window.padding = {0, 0};  // 6 by 9 windows, which see 13 by 19
+  const std::string convolved = task_file(chain_of({"conv2d", "bias", "relu"}), traced, {});
+  EXPECT_THAT(convolved, HasSubstr("bias: {role: parameter, shape: [16, 1, 1], values: \"normal(0, 1)\"}"));
+  EXPECT_THAT(
+      convolved,
+      HasSubstr(
+          "conv_weight: {role: parameter, shape: [16, 3, 3, 3], values: \"uniform(-0.19245, 0.19245)\"}"));
+  EXPECT_THAT(convolved, HasSubstr(fmt::format("flops: {} * BATCH\n", 16 * 54 * (2 * 27 + 2))));
+  EXPECT_THAT(convolved, HasSubstr(fmt::format("bytes: {} * BATCH + {}\n", 4 * (3 * 13 * 19 + 16 * 54),
+                                               4 * (16 * 27 + 16))));
+  // A maximum writes a fourth of what it reads, and the step of eager reads and writes that again.
+  EXPECT_NEAR(gain_of(chain_of({"max_pool2d", "relu"}), windows_of(8, {8, 128, 128})), (4. + 1 + 2) / (4 + 1),
+              0.01);
+}
+
+TEST(Windows, ProgramsHaveTheTasksSizesAndNames) {
+  const auto sources = [](const std::vector<std::string>& names, const Traced& traced) {
+    std::map<std::string, std::string> out;
+    for (const Program& program : programs_of(chain_of(names), traced)) out[program.name] = program.source;
+    return out;
+  };
+  const auto pooled = sources({"max_pool2d", "bias", "scale"}, windows_of(8, {8, 13, 20}));
+  EXPECT_EQ(pooled.at("flat"),
+            "// plan: launch k<<<cdiv(BATCH * 8 * 7 * 10, 256), 256>>>(x, bias, out, BATCH)\n"
+            "extern \"C\" __global__ void k(const float* x, const float* bias, float* out, int BATCH) {\n"
+            "  int i = blockIdx.x * 256 + threadIdx.x;\n"
+            "  if (i >= BATCH * 8 * 7 * 10) return;\n"
+            "  int c = i / (7 * 10) % 8;\n"
+            "  int n = i / (7 * 10);\n"
+            "  int y = i / 10 % 7 * 2 - 1, z = i % 10 * 2 - 1;\n"
+            "  float v = -INFINITY;\n"
+            "  for (int ky = 0; ky < 3; ky++)\n"
+            "    for (int kz = 0; kz < 3; kz++) {\n"
+            "      int iy = y + ky, iz = z + kz;\n"
+            "      if (iy >= 0 && iy < 13 && iz >= 0 && iz < 20) v = fmaxf(v, x[(n * 13 + iy) * 20 + iz]);\n"
+            "    }\n"
+            "  v = v + bias[c];\n"
+            "  v = v * 0.5f;\n"
+            "  out[i] = v;\n"
+            "}\n");
+  EXPECT_TRUE(pooled.contains("grid_stride") && pooled.contains("chunk") && pooled.contains("tile"));
+  Traced apart = windows_of(8, {8, 12, 20});
+  apart.window.stride = {3, 3};
+  EXPECT_FALSE(sources({"max_pool2d", "bias"}, apart).contains("tile")) << "nothing is seen twice";
+  EXPECT_TRUE(sources({"conv2d", "relu"}, windows_of(5, {3, 13, 20})).contains("channels_4"));
+  EXPECT_EQ(sources({"conv2d", "relu", "all_sum"}, windows_of(5, {3, 13, 20})).size(), 2u);
+  const std::regex open("(^|[^.\\w])(M|N|K|s|w|b)([^\\w]|$)");
+  for (const Operator& start : operators()) {
+    if (start.windows == Windows::kNone) continue;
+    for (const Operator& one : operators()) {
+      if (!takes(start, one) || one.place == Place::kElement) continue;
+      const Chain chain = chain_of({"tanh", start.name, "bias", "gate", "scale", one.name});
+      for (std::uint64_t key = 0; key < 2; ++key)
+        for (const Program& program : programs_of(chain, draw_traced(chain, key, key % 2 == 0))) {
+          EXPECT_FALSE(std::regex_search(program.source, open)) << program.source;
+          expect_names_of_their_own(program.source);
+        }
+    }
+  }
+}
+
+TEST(Windows, AreDrawnWithinLimits) {
+  for (const Operator& start : operators()) {
+    if (start.windows == Windows::kNone) continue;
+    const Chain chain = chain_of({start.name, "relu"});
+    std::set<std::string> files;
+    for (std::uint64_t key = 0; key < 20; ++key) {
+      const Traced traced = draw_traced(chain, key, key % 2 == 0);
+      const std::string text = task_file(chain, traced, {});
+      files.insert(text);
+      EXPECT_EQ(traced.window.kernel.size(), static_cast<std::size_t>(start.rank));
+      EXPECT_EQ(traced.sizes.size(), static_cast<std::size_t>(start.rank) + 1);
+      std::int64_t elements = std::stoll(text.substr(text.find("gpu: [{BATCH: ") + 14));
+      for (const int size : traced.sizes) elements *= size;
+      EXPECT_LE(elements, 1 << 24) << text;
+      for (std::size_t d = 0; d < traced.window.kernel.size(); ++d)
+        EXPECT_LE(2 * traced.window.padding[d], traced.window.kernel[d]);
+    }
+    EXPECT_GT(files.size(), 17u) << start.name;
+  }
+}
+
+TEST(Synthesis, FamiliesAreDrawnAlike) {
+  Settings settings{{.count = 60, .heldout = 12, .families = {"convolution", "chains", "pooling"}}, {}, {}};
+  settings.without = {{"conv2d", "relu"}, {"conv1d", "relu", "tanh"}};
+  const auto family = [](const Synthesised& one) { return std::string(family_of(op(one.chain.start))); };
+  std::map<std::string, std::map<std::string, int>> counts;
+  const Synthesis made = synthesize(settings);
+  for (const Synthesised& one : made.tasks) {
+    ++counts[one.split][family(one)];
+    EXPECT_EQ(one.traced.has_value(), family(one) != "chains") << one.id;
+    for (const std::set<std::string>& parts : torch_operators_of(one.chain))
+      EXPECT_FALSE(settings.without.contains({parts.begin(), parts.end()})) << one.id;
+    EXPECT_EQ(flaw_of(one.chain), "") << one.id;
+  }
+  EXPECT_EQ(counts.at("train"),
+            (std::map<std::string, int>{{"chains", 20}, {"convolution", 20}, {"pooling", 20}}));
+  EXPECT_EQ(counts.size(), 4u);
+  EXPECT_EQ(counts.at("heldout_length").at("pooling"), 4);
+  // What is held out can stand in the family.
+  settings.families = {"pooling"};
+  const Synthesis pooling = synthesize(settings);
+  for (const std::string& name : pooling.operators_out)
+    EXPECT_TRUE(takes(operator_named("max_pool2d"), operator_named(name))) << name;
+  settings.families = {};
+  EXPECT_THROW(synthesize(settings), Error);
+}
+
+// By default what was drawn before there were families: sha256 of all tasks, their files and programs.
+TEST(Synthesis, DrawsWhatItDrewBefore) {
+  const auto digest = [](const Settings& settings) {
+    Sha256 all;
+    for (const Synthesised& one : synthesize(settings).tasks) {
+      all.field(one.id).field(one.split);
+      all.field(one.traced ? task_file(one.chain, *one.traced, {}) : task_file(one.chain, {}));
+      all.field(kernelbench_module(one.chain));
+      for (const Program& program : programs_of(one)) all.field(program.name).field(program.source);
+    }
+    return all.hex().substr(0, 16);
+  };
+  EXPECT_EQ(digest({{.seed = 5,
+                     .count = 150,
+                     .unsolved = 20,
+                     .sft_only = 100,
+                     .heldout = 20,
+                     .longest = 5,
+                     .traced_share = 0.5},
+                    {},
+                    {}}),
+            "d2196d92c1152e3e");
+  EXPECT_EQ(digest({{.count = 50, .heldout = 20, .program_bytes = 900}, {}, {}}), "c45a6889825596e5");
 }
 
 TEST(Synthesis, SaysWhereTheGrammarEnds) {

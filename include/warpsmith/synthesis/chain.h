@@ -1,7 +1,8 @@
 // A chain of operators over a matrix: what a synthesised task computes.
 //
 //   start: the matrix itself | rows of a table by index | a matrix product, whose left factor may have been
-//          changed by elementwise steps
+//          changed by elementwise steps | windows of a batch of tensors, pooled or convolved; elementwise
+//          steps may have changed these tensors, too
 //   steps: elementwise, with a second operand or without; and norms of rows
 //   end:   nothing | a reduction of rows, columns or all | a scan of rows | a transposition
 #pragma once
@@ -24,7 +25,7 @@ struct Pass {
 };
 
 enum class Place {
-  kStart,      // x itself, a table's rows, a product
+  kStart,      // x itself, a table's rows, a product, windows
   kElement,    // v becomes a function of v
   kOperand,    // of v and of an element of another input
   kRow,        // of v and of results of passes over its row
@@ -37,6 +38,10 @@ enum class Place {
 
 // Where the second operand of an element lies.
 enum class Operand { kNone, kMatrix, kRowVector, kColumnVector, kScalar };
+
+// What a start makes of each window that slides over x: the largest element, their mean, or a sum with
+// weights: over all channels, over each by itself, or of a single place.
+enum class Windows { kNone, kMax, kMean, kFull, kDepthwise, kPointwise };
 
 struct Operator {
   const char* name;  // as in a task's `ops`
@@ -54,10 +59,17 @@ struct Operator {
   std::vector<Pass> passes = {};    // kRow, kRowEnd; one of kColumnEnd, over the column
   const char* hard_values = "";     // a distribution of x that its mistakes show with; may be empty
   bool divides = false;             // by what is 0 for a row of zeros
+  Windows windows = Windows::kNone;
+  int rank = 0;  // dimensions that the windows slide in
 };
 
 // Whether it ends a chain.
 bool is_end(const Operator& one);
+bool is_convolution(const Operator& one);
+// "chains", "pooling", "convolution": which of the settings' `families` chains with this start belong to.
+std::string_view family_of(const Operator& start);
+// Whether a step or end may stand in a chain with this start. Of windows there are no rows.
+bool takes(const Operator& start, const Operator& one);
 
 // All that the grammar knows, in a fixed order; chains name them by index.
 const std::vector<Operator>& operators();
@@ -66,7 +78,7 @@ const Operator& operator_named(std::string_view name);  // throws Error
 
 struct Chain {
   std::size_t start = 0;
-  std::vector<std::size_t> before = {};  // kElement, on the left factor of a product
+  std::vector<std::size_t> before = {};  // kElement, on the left factor of a product, or on what windows see
   std::vector<std::size_t> steps;        // kElement, kOperand, kRow
   std::size_t end = 0;                   // operators().size(): none
   bool has_end() const { return end < operators().size(); }
@@ -82,10 +94,13 @@ struct Input {
   std::string name;
   Operand operand = Operand::kMatrix;
   std::string values;
-  bool is_index = false, is_table = false;  // of start `gather_rows`; is_table: also the factors of `matmul`
+  // Of start `gather_rows`; is_table: also the factors of `matmul`, and what windows see.
+  bool is_index = false, is_table = false;
 };
 // Of all operands in the order of their steps; names that come twice are numbered: b, b2.
 std::vector<Input> inputs_of(const Chain& chain);
+std::size_t start_inputs(const Chain& chain);  // how many of them the start takes
+inline bool has_windows(const Chain& chain) { return op(chain.start).windows != Windows::kNone; }
 std::vector<std::pair<std::string, double>> scalars_of(const Chain& chain);
 
 // What a chain computes at a few rows and columns, in double: for tests, and for telling chains apart that

@@ -27,5 +27,8 @@ std::string bytes_of(const Chain& chain);
 // How much longer eager takes than the roofline says, by traffic and operations alone (an operator a kernel,
 // each reading and writing its matrices; a GPU with 20 FLOP for each byte): 1 has nothing to gain.
 double gain_of(const Chain& chain);
+constexpr double kFlopsAByte = 20;  // float32 of a GPU by its memory's bandwidth
+// Kernels of eager: one, but for steps that torch has no operator for.
+double eager_kernels(const Operator& step);
 
 }  // namespace warpsmith::synthesis

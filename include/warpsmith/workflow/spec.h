@@ -175,6 +175,7 @@ struct SynthesizeSettings {
   double pairs_share = 0.15;     // of pairs that are held out
   int operators_out = 2;         // operators that are held out
   double least_gain = 1.1;       // synthesis::gain_of()
+  std::vector<std::string> families = {"chains"};  // of tasks, synthesis::family_of(): as many of each
 };
 
 struct PromptSettings {
