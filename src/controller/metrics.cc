@@ -80,7 +80,9 @@ const Fields<MetricRow>& metric_fields() {
             {.unit = "nats a token", .meaning = "GRPO: entropy, estimated by the samples"}),
       field("mean_reward", &R::mean_reward, {.meaning = "mean reward of the samples"}),
       field("valid_share", &R::valid_share, {.meaning = "share of the samples that are correct and timed"}),
-      field("novel_share", &R::novel_share, {.meaning = "share of the samples that are so, and novel"}),
+      field(
+          "novel_share", &R::novel_share,
+          {.meaning = "share of the samples that are so, and novel; of stages without a model: that are so"}),
       field("distinct_share", &R::distinct_share, {.meaning = "share of distinct programs, by source"}),
       field("best", &R::best,
             {.meaning = "best speedup, of the novel programs; of stages without a model: of all, as are "
@@ -91,7 +93,10 @@ const Fields<MetricRow>& metric_fields() {
       field("one_draw", &R::one_draw,
             {.meaning = "geometric mean over all samples of max(1, speedup), a failure counting 1"}),
       field("samples", &R::samples, {.meaning = "samples; of stages without a model: programs"}),
-      field("novel", &R::novel, {.meaning = "correct and timed samples that are novel"}),
+      field(
+          "novel", &R::novel,
+          {.meaning =
+               "correct and timed samples that are novel; of stages without a model: all that are correct"}),
       field("tokens", &R::tokens,
             {.meaning = "of steps: tokens in it; of rounds: tokens that the model wrote, where they are "
                         "counted"}),
@@ -113,12 +118,13 @@ std::optional<MetricRow> metric_row(const MetricRow& place, const Json& figures)
   try {
     for (const Field<MetricRow>& field : metric_fields()) {
       if (field.notes.presence == Presence::kNeeded) continue;
-      if (const auto found = figures.find(field.name); found != figures.end() && !found->is_null())
+      if (const auto found = figures.find(field.name); found != figures.end() && found->is_number())
         field.set_json(row, *found);
     }
-  } catch (const Json::exception&) {
+  } catch (const Json::exception&) {  // a number that does not fit
     return std::nullopt;
   }
+  if (row.kind == kStepRow && !row.step) return std::nullopt;
   if (row.novel && row.samples.value_or(0) > 0)
     row.novel_share = static_cast<double>(*row.novel) / static_cast<double>(*row.samples);
   return row;

@@ -40,7 +40,8 @@ inline constexpr const char* kStageRow = "stage";  // at its end, over all its r
 const Fields<MetricRow>& metric_fields();
 
 // `place` with the figures of a step's record, a round or a summary of output.json: their keys are the names
-// of the fields. Nothing where `figures` has values of other types.
+// of the fields; what is no number is none of them (`groups` of a summary). Nothing for a step without a
+// number.
 std::optional<MetricRow> metric_row(const MetricRow& place, const Json& figures);
 
 class Metrics {

@@ -120,10 +120,11 @@ TEST(Metrics, FollowRecordsThatAreStillWritten) {
   AppendFile file(records);
   file.append(line_with_crc({{"item", "a"}, {"step", 1}, {"loss", 3.0}}) + "{\"item\"");
   Metrics metrics = metrics_of(run.path());
-  metrics.add_steps_so_far(step_row(0, 0), run / "0");
+  const MetricRow place{.stage = "sft", .hash8 = "0a1b2c3d", .kind = kStepRow};
+  metrics.add_steps_so_far(place, run / "0");
   EXPECT_EQ(lines_of(run / "metrics.jsonl").size(), 1u);
   file.append(":\"b\",\"step\":2,\"loss\":2.0}\n{\"item\":\"c\",\"step\":\"x\",\"loss\":1}\n");
-  metrics.add_steps_so_far(step_row(0, 0), run / "0");
+  metrics.add_steps_so_far(place, run / "0");
   EXPECT_EQ(lines_of(run / "metrics.jsonl").size(), 2u);
 }
 
@@ -183,7 +184,10 @@ class LoopStage : public stages::Stage {
     step.round = rounds_.back();
     if (round_ == 3 && step.jobs.empty()) {
       step.finished = true;
-      step.output = {{"stage", "a"}, {"rounds", rounds_}, {"summary", {{"best", 1.5}, {"loss", nullptr}}}};
+      step.output = {
+          {"stage", "a"},
+          {"rounds", rounds_},
+          {"summary", {{"best", 1.5}, {"loss", nullptr}, {"groups", {{"train", {{"best", 1.5}}}}}}}};
     }
     return step;
   }
