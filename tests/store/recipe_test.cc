@@ -48,7 +48,8 @@ TEST(PandasRecipe, ReadsSamplesWithTheirTasksAndSpeedups) {
   const Scratch scratch;
   make_folders(scratch / "results/quickstart");
   write_results(scratch / "results/quickstart/results.h5", results);
-  write_file_atomic(scratch / "recipe.py", code + "print(samples.title[0], list(table('training').columns)[:3])\n");
+  write_file_atomic(scratch / "recipe.py",
+                    code + "print(samples.title[0], list(table('training').columns)[:3])\n");
   const std::string out = output_of("cd " + scratch.path().string() + " && " + python + " recipe.py");
   EXPECT_THAT(out, Not(HasSubstr("Error")));
   EXPECT_THAT(out, HasSubstr("Die Größe gelu"));
