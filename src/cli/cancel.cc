@@ -98,7 +98,7 @@ void add_cancel(CLI::App& app, CommandContext& context) {
   CLI::App* command =
       add_command(app, context, "cancel", "Ends a run's controller; the run can go on later",
                   "warpsmith cancel quickstart", [options, &context] { return cancel(*options, context); });
-  command->add_option("RUN", options->run, "Name or folder of the run (default: the one changed last)");
+  add_run_argument(*command, options->run);
   command->add_option("--wait", options->wait_s, "Seconds to wait for its end")->capture_default_str();
   command->add_flag("--dry-run", options->dry_run,
                     "Only say how many shards the run has in its cluster's queue");

@@ -126,7 +126,7 @@ void add_clean(CLI::App& app, CommandContext& context) {
   CLI::App* command = add_command(
       app, context, "clean", "Shows what newer results have replaced, with sizes, and removes it",
       "warpsmith clean quickstart --yes", [options, &context] { return clean(*options, context); });
-  command->add_option("RUN", options->run, "Name or folder of the run (default: the one changed last)");
+  add_run_argument(*command, options->run);
   command->add_flag("--yes", options->yes, "Remove without asking");
   command->add_flag("--cache", options->cache, "Also the compiled candidates");
   command->add_flag("--all", options->all, "The whole run");

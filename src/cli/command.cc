@@ -21,6 +21,8 @@ std::string run_meant(const fs::path& results, const std::string& name) {
   return did_you_mean(name, known, {.before = "", .after = " "});
 }
 
+const char* name_of(Word word) { return word == Word::kRun ? "is a run" : "is a workflow file"; }
+
 }  // namespace
 
 CLI::App* add_command(CLI::App& app, CommandContext& context, const std::string& name,
@@ -29,6 +31,30 @@ CLI::App* add_command(CLI::App& app, CommandContext& context, const std::string&
   command->footer("Example:\n  " + example);
   command->callback([&context, action = std::move(action)] { context.action = action; });
   return command;
+}
+
+// A check that refuses nothing and shows nothing in --help: its name says what the words are.
+CLI::Option* expect(Word word, CLI::Option* option) {
+  return option->check(CLI::Validator([](std::string&) { return std::string(); }, "", name_of(word)));
+}
+
+bool expects(Word word, CLI::Option& option) {
+  try {
+    return option.get_validator(name_of(word)) != nullptr;
+  } catch (const CLI::OptionNotFound&) {
+    return false;
+  }
+}
+
+CLI::Option* add_run_argument(CLI::App& command, std::string& run, const std::string& name) {
+  return expect(Word::kRun,
+                command.add_option(name, run, "Name or folder of the run (default: the one changed last)"));
+}
+
+CLI::Option* add_results_argument(CLI::App& command, std::string& run) {
+  return expect(Word::kRun, command.add_option("RUN", run,
+                                               "Name or folder of the run (default: the one changed last), "
+                                               "or a results.h5 alone"));
 }
 
 void add_json_flag(CLI::App& command, CommandContext& context) {

@@ -184,11 +184,12 @@ void add_compare(CLI::App& app, CommandContext& context) {
       add_command(app, context, "compare", "Compares two runs, or a run with published scores, task by task",
                   "warpsmith compare quickstart quickstart-2 --by program",
                   [options, &context] { return compare(*options, context); });
-  command->add_option("A", options->a, "Name or folder of a run")->required();
-  command
-      ->add_option("B", options->b,
-                   "Another run, or published scores: a file of CUDA-L1's optimized_cuda_code (JSON lines), "
-                   "or an eval_results.json of KernelBench")
+  expect(Word::kRun, command->add_option("A", options->a, "Name or folder of a run"))->required();
+  expect(Word::kRun,
+         command->add_option(
+             "B", options->b,
+             "Another run, or published scores: a file of CUDA-L1's optimized_cuda_code (JSON lines), "
+             "or an eval_results.json of KernelBench"))
       ->required();
   command
       ->add_option("--by", options->by,

@@ -2,11 +2,11 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "named_results.h"
 #include "print.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/cli/command.h"
-#include "warpsmith/controller/attempts.h"
 #include "warpsmith/report/kernelbench.h"
 #include "warpsmith/report/report.h"
 #include "warpsmith/store/results.h"
@@ -33,9 +33,8 @@ void check(const Options& options) {
     throw Error("--into and --stage go with --format kernelbench", kExitUsage);
 }
 
-int export_kernelbench(const Options& options, const fs::path& folder) {
-  const report::KernelBenchFiles files =
-      report::kernelbench_files(controller::current_results(folder), options.stage);
+int export_kernelbench(const Options& options, const store::Results& results) {
+  const report::KernelBenchFiles files = report::kernelbench_files(results, options.stage);
   for (const report::ExportedFile& file : files.files) {
     const fs::path path = options.into / file.path;
     make_folders(path.parent_path());
@@ -59,11 +58,9 @@ int export_kernelbench(const Options& options, const fs::path& folder) {
 
 int export_run(const Options& options, const CommandContext& context) {
   check(options);
-  const fs::path folder = find_run(context, options.run);
-  if (options.format == "kernelbench") return export_kernelbench(options, folder);
-  controller::aggregate_run(folder);
-  store::Results results = controller::stored_results(folder);
+  store::Results results = named_results(context, options.run).results;
   if (!options.all_versions) results = store::current_versions(std::move(results));
+  if (options.format == "kernelbench") return export_kernelbench(options, results);
   const std::string text = options.format == "csv"
                                ? report::csv(results, options.table.empty() ? "measurements" : options.table)
                                : report::json(results);
@@ -81,7 +78,7 @@ void add_export(CLI::App& app, CommandContext& context) {
   CLI::App* command = add_command(app, context, "export", "Writes a run's tables and figures for other tools",
                                   "warpsmith export quickstart --table samples --output samples.csv",
                                   [options, &context] { return export_run(*options, context); });
-  command->add_option("RUN", options->run, "Name or folder of the run (default: the one changed last)");
+  add_results_argument(*command, options->run);
   command
       ->add_option(
           "--format", options->format,

@@ -122,8 +122,9 @@ void add_hacks(CLI::App& app, CommandContext& context) {
   CLI::App* command = add_command(
       app, context, "hacks", "Lists programs that were found out, and keeps them in a database",
       "warpsmith hacks quickstart --into hacks", [options, &context] { return hacks(*options, context); });
-  command->add_option("WHERE", options->where,
-                      "Name or folder of a run, or a hack database (default: the run changed last)");
+  expect(Word::kRun,
+         command->add_option("WHERE", options->where,
+                             "Name or folder of a run, or a hack database (default: the run changed last)"));
   command->add_option("--into", options->into, "Hack database to which the cases are added");
   add_json_flag(*command, context);
 }

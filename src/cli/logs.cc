@@ -92,7 +92,7 @@ void add_logs(CLI::App& app, CommandContext& context) {
                                   "warpsmith logs contrastive/3 --tail 20",
                                   [options, &context] { return logs(*options, context); });
   command->add_option("STAGE", options->what, "STAGE[/round[/shard]]")->required();
-  command->add_option("--run", options->run, "Name or folder of the run (default: the one changed last)");
+  add_run_argument(*command, options->run, "--run");
   command->add_option("--tail", options->tail, "Only the last lines of each log");
   command->add_flag("--paths", options->paths, "Only where the logs lie");
   add_json_flag(*command, context);

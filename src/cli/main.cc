@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "mistyped.h"
 #include "print.h"
+#include "version.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/cli/command.h"
 
@@ -25,7 +26,7 @@ int main(int argc, char** argv) {
                "warpsmith");
   app.require_subcommand(1);
   app.fallthrough();  // --results may also stand behind the command
-  app.set_version_flag("--version", "warpsmith " WARPSMITH_VERSION);
+  app.set_version_flag("--version", cli::kVersionText);
   std::string results = context.results.string();
   app.add_option("--results", results, "Folder that holds the runs")->envname("WARPSMITH_RESULTS");
   app.footer(

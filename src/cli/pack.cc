@@ -183,7 +183,7 @@ void add_pack(CLI::App& app, CommandContext& context) {
   CLI::App* command = add_command(app, context, "pack", "Puts a run into parts that can be carried elsewhere",
                                   "warpsmith pack quickstart --parts 16MiB",
                                   [packing, &context] { return pack(*packing, context); });
-  command->add_option("RUN", packing->run, "Name or folder of the run (default: the one changed last)");
+  add_run_argument(*command, packing->run);
   command->add_option("--parts", packing->parts, "Size of a part (default: 64MiB)");
   command->add_option("--output", packing->output, "The folder for them (default: RUN.pack)");
   command->add_flag("--exports", packing->exports, "Also the models that stages have exported");

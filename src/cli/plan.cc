@@ -242,7 +242,7 @@ void add_plan(CLI::App& app, CommandContext& context) {
   CLI::App* command = add_command(app, context, "plan", "Shows what a run would do, and why",
                                   "warpsmith plan workflows/quickstart.yaml --set params.sft_steps=600",
                                   [options, &context] { return plan_command(*options, context); });
-  command->add_option("FILE", options->file, "Workflow file")->required();
+  expect(Word::kWorkflow, command->add_option("FILE", options->file, "Workflow file"))->required();
   add_override_options(*command, options->overrides);
   add_seed_option(*command, options->seed);
   command->add_option("--run-dir", options->run,

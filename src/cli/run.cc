@@ -376,7 +376,7 @@ void add_run(CLI::App& app, CommandContext& context) {
                     options->command = command_line();
                     return run_workflow(*options, context);
                   });
-  command->add_option("FILE", options->file, "Workflow file")->required();
+  expect(Word::kWorkflow, command->add_option("FILE", options->file, "Workflow file"))->required();
   add_override_options(*command, options->overrides);
   add_seed_option(*command, options->seed);
   command->add_flag("--new", options->fresh, "Make another run instead of going on with the last");
@@ -389,8 +389,10 @@ void add_run(CLI::App& app, CommandContext& context) {
   command->add_option("--force", s.force, "Run these although they are up to date")->allow_extra_args(false);
   command->add_option("--accept", s.accept, "Count the newest results of these as up to date")
       ->allow_extra_args(false);
-  command->add_option("--replay-timings", options->replay,
-                      "Take scores from that run instead of measuring: for tests of everything but timing");
+  expect(Word::kRun,
+         command->add_option(
+             "--replay-timings", options->replay,
+             "Take scores from that run instead of measuring: for tests of everything but timing"));
   add_place_options(*command, *options, context);
 }
 

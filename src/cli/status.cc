@@ -117,6 +117,8 @@ int list(CommandContext& context) {
   }
   if (runs.empty())
     print("There are no runs in %s (start one: `warpsmith run FILE.yaml`)\n", context.results.string());
+  else if (context.terminal)  // what reads the lines has runs alone
+    print("%-24s %-12s %s\n", "RUN", "STATE", "STAGES FINISHED, LAST CHANGE");
   for (const Json& run : runs) print_facts(run);
   return kExitOk;
 }
@@ -202,7 +204,7 @@ void add_status(CLI::App& app, CommandContext& context) {
   CLI::App* command = add_command(
       app, context, "status", "Shows how far a run is (exit code 1 where it failed)",
       "warpsmith status quickstart --watch", [options, &context] { return status(*options, context); });
-  command->add_option("RUN", options->run, "Name or folder of the run (default: the one changed last)");
+  add_run_argument(*command, options->run);
   command->add_flag("--watch", options->watch, "Show it again and again until its controller ends");
   command->add_option("--every", options->every_s, "Seconds between two looks")
       ->check(CLI::Range(0.1, 3600.0))

@@ -140,7 +140,7 @@ void add_sweep(CLI::App& app, CommandContext& context) {
   CLI::App* command = add_command(app, context, "sweep", "Measures the best kernels of a run over GPU types",
                                   "warpsmith sweep results/quickstart --gpu L40,H100 --site mine",
                                   [options, &context] { return sweep(*options, context); });
-  command->add_option("RUN", options->run, "Name or folder of the run")->required();
+  expect(Word::kRun, command->add_option("RUN", options->run, "Name or folder of the run"))->required();
   command->add_option("--gpu", options->gpus, "GPU types, as the site file names them: L40,H100")
       ->delimiter(',')
       ->allow_extra_args(false)

@@ -241,7 +241,7 @@ void add_why(CLI::App& app, CommandContext& context) {
       app, context, "why", "Says why a stage waits, is stale or failed, and how to repeat it by hand",
       "warpsmith why contrastive --run quickstart", [options, &context] { return why(*options, context); });
   command->add_option("STAGE", options->stage, "Name of the stage")->required();
-  command->add_option("--run", options->run, "Name or folder of the run (default: the one changed last)");
+  add_run_argument(*command, options->run, "--run");
   add_json_flag(*command, context);
 }
 

@@ -132,9 +132,11 @@ void Controller::State::report(bool now) {
   const auto time = std::chrono::steady_clock::now();
   if (!now && time - last_report < kReportEvery) return;
   last_report = time;
+  stages.note_running_steps();
   const Json state = state_json();
   write_file_atomic(core.parts.run / "state.json", state.dump() + "\n");
   core.parts.observer->on_state(state);
+  write_prometheus(now);
 }
 
 }  // namespace warpsmith::controller

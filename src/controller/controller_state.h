@@ -1,5 +1,5 @@
 // Inside of the controller. controller.cc: the loop, and what the budget leaves room for;
-// controller_report.cc: state.json.
+// controller_report.cc: state.json; prometheus.cc: metrics.prom.
 #pragma once
 
 #include <map>
@@ -48,13 +48,17 @@ struct Controller::State {
   Json job_json(std::uint32_t number) const;
   void report(bool now);
 
+  // prometheus.cc
+  std::string prometheus_text() const;
+  void write_prometheus(bool now);
+
   RunCore core;
   ShardTracker shards{core};
   Publisher publisher;
   StageDriver stages;
   ServiceWatch services{core, stages};
   std::optional<JournalWriter> journal;
-  SteadyTime last_report{}, began = std::chrono::steady_clock::now();
+  SteadyTime last_report{}, last_prometheus{}, began = std::chrono::steady_clock::now();
   double unsaid_gpu_s = 0;
   bool over_budget = false;
   bool at_end = false;  // the last word is written in any case

@@ -49,7 +49,10 @@ run::Reactor make_reactor(const ControllerParts& parts) {
 
 }  // namespace
 
-RunCore::RunCore(ControllerParts given) : parts(std::move(given)), reactor(make_reactor(parts)) {
+RunCore::RunCore(ControllerParts given)
+    : parts(std::move(given)),
+      reactor(make_reactor(parts)),
+      metrics(fs::absolute(parts.run).lexically_normal(), [this](const std::string& what) { tell(what); }) {
   parts.run = fs::absolute(parts.run).lexically_normal();
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "journal_writer.h"
+#include "metrics.h"
 #include "warpsmith/controller/controller.h"
 #include "warpsmith/run/usage.h"
 
@@ -22,6 +23,7 @@ struct RunCore {
   run::Usage usage;                       // of all lives of the run
   std::map<std::string, double> phase_s;  // wall time of shards by job name, all lives of the run
   RunLog* log = nullptr;                  // set before the first event
+  Metrics metrics;
 
   void say(run::Event event);   // log and reactor
   void note(run::Event event);  // log alone

@@ -152,6 +152,7 @@ void StageDriver::skip_stage(std::uint32_t stage, const plan::StagePlan& plan) {
   live_[stage].folder = stage_folder(core_.parts.run, plan.stage, plan.result);
   live_[stage].output_file = live_[stage].folder / "output.json";
   live_[stage].output_digest = plan.output_digest;
+  note_earlier(stage);
   core_.reactor.skip(stage);
 }
 
@@ -199,6 +200,7 @@ void StageDriver::run_stage(std::uint32_t stage) {
   // A result with this hash was forced to run again, or is not as it was written: it makes room first.
   if (path_exists(one.folder / "output.json") || contains(core_.parts.selection.force, *one.spec))
     set_aside(core_.parts.run, name, one.plan.hash);
+  if (!path_exists(one.folder)) core_.metrics.forget(name, plan::hash8(one.plan.hash));
   one.execution = core_.reactor.execution_number(name, one.plan.hash);
   const bool known = core_.reactor.has_execution(name, one.plan.hash);
   if (known && !path_exists(one.folder)) {
@@ -240,6 +242,7 @@ void StageDriver::ask(std::uint32_t stage, const std::function<stages::StageStep
 
 void StageDriver::take_step(std::uint32_t stage, stages::StageStep step) {
   if (step.progress.is_object() && !step.progress.empty()) live_[stage].progress = std::move(step.progress);
+  if (step.round.is_object()) note_figures(stage, kRoundRow, step.round.value("round", 0), step.round);
   try {
     for (const stages::JobRequest& request : step.jobs) add_job(stage, request);
   } catch (const Error& e) {
@@ -261,6 +264,7 @@ void StageDriver::finish_stage(std::uint32_t stage, const stages::StageOutput& o
   write_usage(stage);
   write_file_atomic(one.output_file, text);
   one.output_digest = sha256_hex(text);
+  note_figures(stage, kStageRow, 0, output.value("summary", Json::object()));
   one.machine.reset();
   one.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - one.began).count();
   core_.say({.kind = run::EventKind::kStageFinished, .execution = one.execution, .hash = one.output_digest});

@@ -50,6 +50,16 @@ class StageDriver {
   const std::vector<LiveStage>& stages() const { return live_; }
   const LiveStage& named(const std::string& name) const { return live_[number_.at(name)]; }
   void write_usage(std::uint32_t stage) const;  // what its jobs took so far, for `plan`
+  // Optimiser steps of shards that are at work.
+  void note_running_steps();
+  // Of GPUs, by UUID: what measurements that stages were told of took, in this controller's life.
+  struct DeviceTime {
+    std::string kind;
+    double held_s = 0, timed_s = 0;  // alone for a measurement; in its calls
+  };
+  const std::map<std::string, DeviceTime>& device_times() const { return device_times_; }
+  // Of the stage's version that counts; nothing where the journal knows of none.
+  std::optional<std::uint32_t> execution_of(std::uint32_t stage) const;
 
  private:
   // stage_driver.cc
@@ -64,6 +74,11 @@ class StageDriver {
   // Tasks of a stage's dataset with the timing shapes of its device.
   const std::vector<task::Task>& tasks_of(const workflow::StageSpec& stage);
   stages::StageInputs stage_inputs(std::uint32_t stage);
+  // stage_metrics.cc
+  MetricRow metric_place(std::uint32_t stage, const char* kind, int round) const;
+  void note_figures(std::uint32_t stage, const char* kind, int round, const Json& figures);
+  void note_earlier(std::uint32_t stage);  // of one that need not run
+  void note_device_times(const stages::JobResult& result);
   // stage_jobs.cc
   void add_job(std::uint32_t stage, const stages::JobRequest& request);
   void add_places(const LiveStage& stage, JobFile& file) const;  // of what lies elsewhere in the run's folder
@@ -77,6 +92,7 @@ class StageDriver {
   const Hears hears_;
   std::vector<LiveStage> live_;
   std::map<std::string, std::uint32_t> number_;
+  std::map<std::string, DeviceTime> device_times_;
   plan::Digests digests_;
   // Of StageInputs, by dataset.
   struct Structures {

@@ -206,6 +206,10 @@ void StageDriver::feed(std::uint32_t number) {
     for (stages::ItemResult& item : result.items)
       if (item.record.is_object() && !item.record.value("replayed", false))
         item.record = ReplayTimings::without_clock(std::move(item.record));
+  if (kind_of_job(job.file.job) == "train")
+    for (const stages::ItemResult& item : result.items)
+      note_figures(job.stage, kStepRow, job.file.round, item.record);
+  note_device_times(result);
   ask(job.stage, [&] { return one.machine->on_job(result); });
   hears_.changed(false);
   hears_.result(false);

@@ -354,7 +354,7 @@ Json plot_data(const store::Results& results, const std::vector<FastPRow>& fast_
 
 }  // namespace
 
-std::string html(const store::Results& results) {
+std::string html(const store::Results& results, const std::string& note) {
   std::vector<EvaluationRow> rows = evaluation_rows(results);
   const std::string learning = learning_html(results, rows);
   NovelCosts costs = novel_costs(results);
@@ -397,6 +397,7 @@ std::string html(const store::Results& results) {
       older > 0)
     out += fmt::format("<p class=\"note\">{} older version{} of stages left out: results.h5 has {}.</p>\n",
                        older, older == 1 ? "" : "s", older == 1 ? "it" : "them");
+  if (!note.empty()) out += "<p class=\"note\">" + escape(note) + "</p>\n";
   out += headline_section(h, kernels, !tables.empty());
   out += learning;
   out += "<section><h2>Stages</h2>\n" + stages_table(rows) +

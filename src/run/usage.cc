@@ -102,8 +102,10 @@ void Usage::take(const Event& e) {
   }
   job.cpu_s += e.cpu_s;
   job.peak_memory_bytes = std::max(job.peak_memory_bytes, e.memory);
-  job.gpu_s += e.wall_s * attempt->asked.gpus_held();
-  gpu_s_ += e.wall_s * attempt->asked.gpus_held();
+  const double gpu_s = e.wall_s * attempt->asked.gpus_held();
+  RoundUsage& round = rounds_[of.execution][of.round];
+  for (double* sum : {&job.gpu_s, &round.gpu_s, &gpu_s_}) *sum += gpu_s;
+  round.ended_ms = std::max(round.ended_ms, e.time_ms);
   if (attempt->asked.cpus == 0 && e.wall_s > 0) unsaid_s_[e.job] += e.wall_s;
 }
 
@@ -113,6 +115,12 @@ const std::map<std::string, JobUsage>& Usage::of(const std::string& stage, std::
   if (found == stages_.end()) return kNone;
   const auto one = found->second.find(execution);
   return one == found->second.end() ? kNone : one->second;
+}
+
+const std::map<int, RoundUsage>& Usage::rounds(std::uint32_t execution) const {
+  static const std::map<int, RoundUsage> kNone;
+  const auto found = rounds_.find(execution);
+  return found == rounds_.end() ? kNone : found->second;
 }
 
 double Usage::expected_item_s(const std::string& stage, std::uint32_t execution, const std::string& job,

@@ -30,9 +30,10 @@ class ExportedStage final : public Stage {
   StageStep exporting(StageStep step) {
     if (!step.finished || step.output.value("checkpoint_digest", "").empty()) return step;
     JobRequest job = export_request(spec_, round_, step.output.at("checkpoint"));
-    StageProgress progress = step.progress;
+    StageStep asked = ask(std::move(job), step.progress);
+    asked.round = step.round;
     ended_ = std::move(step);
-    return ask(std::move(job), std::move(progress));
+    return asked;
   }
 
   const workflow::StageSpec spec_;

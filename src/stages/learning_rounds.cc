@@ -75,7 +75,11 @@ std::vector<Prompt> LearningRounds::refinements() const {
   return prompts;
 }
 
-StageStep LearningRounds::ask(JobRequest job) const { return stages::ask(std::move(job), progress()); }
+StageStep LearningRounds::ask(JobRequest job) const {
+  StageStep step = stages::ask(std::move(job), progress());
+  if (!ended_.empty()) step.round = ended_.back();
+  return step;
+}
 
 void LearningRounds::on_trained(const JobResult& result) {
   if (finished_ || result.round != number() || result.job != "train") unexpected(spec_, result);
@@ -101,6 +105,9 @@ bool LearningRounds::end(const Json& more) {
   round["round"] = number();
   round["lost_samples"] = round_.lost();
   round["exemplars_left_out"] = round_.exemplars_left_out();
+  std::int64_t tokens = 0;
+  for (const Sample& s : samples()) tokens += s.tokens;
+  if (tokens > 0) round["tokens"] = tokens;
   for (int turn = 1; turn <= settings_.turns && settings_.turns > 1; ++turn) {
     std::vector<Sample> of_turn;
     for (const Sample& s : samples())
@@ -152,6 +159,7 @@ StageStep LearningRounds::finish(const Json& summary) {
   if (Json skip = verifier_.skipping(); !skip.is_null()) step.output["summary"]["skip"] = std::move(skip);
   checker_.write(step.output);
   step.progress = progress();
+  step.round = ended_.back();
   return step;
 }
 

@@ -113,6 +113,7 @@ TEST_F(DamagedRunTest, ListHasARowForEachAndSaysWhatIsWrong) {
     const std::string said = command({"list"});
     EXPECT_THAT(said, HasSubstr("whole                    finished     1 of 1 stages")) << file << content;
     EXPECT_THAT(said, ContainsRegex("bad +unreadable +/.*/bad/" + std::string(file))) << file << content;
+    EXPECT_THAT(said, Not(HasSubstr("RUN"))) << "a line that is no run's is for people alone";
     const Json rows = Json::parse(command({"list", "--json"}));
     EXPECT_EQ(rows.size(), 2u);
     EXPECT_EQ(rows[0].at("state"), "unreadable") << rows;

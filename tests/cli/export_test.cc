@@ -14,6 +14,7 @@ namespace warpsmith::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(ExportCommand, FilesForKernelBenchNeedAFolderAndSamples) {
   const Scratch scratch;
@@ -44,6 +45,42 @@ TEST(ExportCommand, FilesForKernelBenchNeedAFolderAndSamples) {
     }
   }
   EXPECT_FALSE(fs::exists(into)) << "nothing was written";
+}
+
+std::string output_of_command(const fs::path& results, std::vector<std::string> words,
+                              int exit_code = kExitOk) {
+  CLI::App app("", "warpsmith");
+  CommandContext context;
+  context.results = results;
+  add_export(app, context);
+  add_report(app, context);
+  std::reverse(words.begin(), words.end());
+  app.parse(words);
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(context.action(), exit_code);
+  std::fflush(stdout);
+  return testing::internal::GetCapturedStdout();
+}
+
+TEST(ExportCommand, ResultsMayBeAFileAlone) {
+  const Scratch scratch;
+  store_fixture::make_run(scratch / "one", {});
+  const std::string of_run = output_of_command(scratch.path(), {"export", "one"});
+  EXPECT_THAT(of_run, HasSubstr("row_softmax"));
+  make_folders(scratch / "sent");
+  fs::copy_file(scratch / "one/results.h5", scratch / "sent/results.h5");
+  fs::copy_file(scratch / "one/results.h5", scratch / "other.h5");
+  for (const std::string& name : {(scratch / "sent").string(), (scratch / "sent/results.h5").string(),
+                                  (scratch / "other.h5").string(), std::string("sent")})
+    EXPECT_EQ(output_of_command(scratch.path(), {"export", name}), of_run) << name;
+  EXPECT_EQ(output_of_command(scratch.path(), {"report", (scratch / "sent/results.h5").string()}),
+            (scratch / "sent/report.html").string() + "\n");
+  EXPECT_THAT(read_file(scratch / "sent/report.html"), HasSubstr("Made from results.h5 alone"));
+  output_of_command(scratch.path(), {"report", "one"});
+  EXPECT_THAT(read_file(scratch / "one/report.html"), Not(HasSubstr("Made from results.h5 alone")));
+  write_file_atomic(scratch / "text.h5", "no HDF5");
+  EXPECT_THROW(output_of_command(scratch.path(), {"export", (scratch / "text.h5").string()}), Error);
+  testing::internal::GetCapturedStdout();
 }
 
 TEST(ExportCommand, SumsHaveTheCurrencyOfTheRunsSite) {

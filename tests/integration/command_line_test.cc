@@ -15,6 +15,7 @@ namespace warpsmith {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 
 const std::string kProgram = (program_folder().parent_path() / "warpsmith").string();
@@ -42,6 +43,9 @@ TEST(CommandLine, AMistypedWordIsNamedWithTheNearest) {
   EXPECT_EQ(call({}).exit_code, kExitUsage);
   EXPECT_EQ(call({"run"}).exit_code, kExitUsage);
   EXPECT_EQ(call({"--help"}).exit_code, kExitOk);
+  EXPECT_THAT(call({"--version"}).out,
+              MatchesRegex("warpsmith [0-9.]+ \\(commit [0-9a-z-]+, (without torch|torch [0-9.]+), "
+                           "(without CUDA|CUDA [0-9.]+)\\)\n"));
   EXPECT_EQ(call({"status", "--help"}).exit_code, kExitOk);
 }
 
@@ -136,6 +140,9 @@ TEST(CommandLine, ARemovedWorkingFolderIsNamed) {
       {"list", {}},
       {"aggregate", {run}},
       {"report", {run}},
+      {"open", {run}},
+      {"completions", {"bash"}},
+      {"man", {}},
       {"hacks", {run}},
       {"export", {run}}};
   for (const std::string& command : commands()) {

@@ -92,6 +92,7 @@ std::vector<pid_t> tree(pid_t root) {
 }
 
 // One record of each item of each job: by "stage round job item", the verdict, or "" where a record has none.
+// And each row of metrics.jsonl.
 struct Findings {
   std::map<std::string, std::string> verdicts;
   std::set<std::string> candidates;  // all that were compiled or measured
@@ -153,6 +154,14 @@ Findings examine(const fs::path& run, bool calm) {
       }
     }
   }
+  scan_json_lines(run / "metrics.jsonl", 0, [&](Json&& row, std::uint64_t) {
+    const std::string key = "metrics of " + row.at("stage").get<std::string>() + ": " +
+                            row.at("kind").get<std::string>() + " " + row.at("round").dump() + " " +
+                            row.value("step", Json()).dump();
+    const bool is_new = out.verdicts.emplace(key, "").second;
+    if (!is_new) std::printf("  twice: %s\n", key.c_str());
+    out.doubled += !is_new;
+  });
   return out;
 }
 

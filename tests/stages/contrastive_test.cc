@@ -123,6 +123,7 @@ TEST(Contrastive, ARoundPromptsMeasuresAndUpdates) {
   EXPECT_FALSE(out["samples"][3].contains("reward"));
   EXPECT_NEAR(out["rounds"][0]["mean_reward"].get<double>(), mean, 1e-12);
   EXPECT_EQ(out["rounds"][0]["database"], 3);
+  EXPECT_EQ(out["rounds"][0]["tokens"], 100 * out["rounds"][0]["samples"].get<int>());
   EXPECT_EQ(out["rounds"][0]["groups_skipped"], 0);
 }
 

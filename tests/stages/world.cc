@@ -201,6 +201,11 @@ JobResult World::run(const JobRequest& job) {
 StageOutput World::drive(Stage& stage) {
   StageStep step = stage.start();
   std::deque<JobRequest> open;
+  Json rounds = Json::array();  // as they were told
+  const auto hear = [&] {
+    if (step.round.is_object() && (rounds.empty() || rounds.back() != step.round))
+      rounds.push_back(step.round);
+  };
   while (!step.finished) {
     for (JobRequest& job : step.jobs) {
       EXPECT_FALSE(job.items.empty()) << "a job without items: " << job.job;
@@ -214,8 +219,12 @@ StageOutput World::drive(Stage& stage) {
     const JobRequest next = std::move(open.front());
     open.pop_front();
     step = stage.on_job(run(next));
+    hear();
   }
   EXPECT_TRUE(step.jobs.empty() && open.empty());
+  if (step.output.contains("rounds")) {
+    EXPECT_EQ(rounds, step.output["rounds"]) << "each when it has ended";
+  }
   return step.output;
 }
 

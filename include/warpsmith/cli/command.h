@@ -27,7 +27,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace warpsmith::cli {
 
@@ -45,6 +46,15 @@ struct CommandContext {
 CLI::App* add_command(CLI::App& app, CommandContext& context, const std::string& name,
                       const std::string& what, const std::string& example, std::function<int()> action);
 
+// What an option's words are, for completions. Of the others they are one of a list, or a file.
+enum class Word { kRun, kWorkflow };
+CLI::Option* expect(Word word, CLI::Option* option);  // returns `option`
+bool expects(Word word, CLI::Option& option);
+
+// The run that a command is about: `name` is RUN, or an option.
+CLI::Option* add_run_argument(CLI::App& command, std::string& run, const std::string& name = "RUN");
+// The same, or a results.h5 (named_results.h).
+CLI::Option* add_results_argument(CLI::App& command, std::string& run);
 // Offers --json.
 void add_json_flag(CLI::App& command, CommandContext& context);
 // --seed N, from 0 to 2^63 - 1 as in a workflow file.
@@ -97,5 +107,8 @@ void add_compare(CLI::App& app, CommandContext& context);
 void add_hacks(CLI::App& app, CommandContext& context);
 void add_export(CLI::App& app, CommandContext& context);
 void add_doctor(CLI::App& app, CommandContext& context);
+void add_open(CLI::App& app, CommandContext& context);
+void add_completions(CLI::App& app, CommandContext& context);
+void add_man(CLI::App& app, CommandContext& context);
 
 }  // namespace warpsmith::cli

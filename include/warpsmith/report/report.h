@@ -11,8 +11,9 @@ namespace warpsmith::report {
 
 // A whole page: style, data and the plotting library inside it. What the stages changed is drawn without a
 // library; the other plots need the Chart.js that was found when this was built, and the page says so without
-// it. `results`: of each stage one version (store::current_versions).
-std::string html(const store::Results& results);
+// it. `results`: of each stage one version (store::current_versions). `note`: a sentence for the head of the
+// page.
+std::string html(const store::Results& results, const std::string& note = "");
 
 // A table of results.h5 with a header line of its column names; RFC 4180, unknown values are empty. Of
 // `measurements` with speedups over each baseline. All versions of stages that `results` has. Throws Error

@@ -74,12 +74,20 @@ struct JobUsage {
   std::uint64_t peak_memory_bytes = 0;
 };
 
+// All jobs of a round of an execution.
+struct RoundUsage {
+  double gpu_s = 0;            // wall time of attempts times their GPUs
+  std::uint64_t ended_ms = 0;  // since 1970: the last end of an attempt; 0: none has ended
+};
+
 class Usage {
  public:
   void take(const Event& event);
 
   // By job name; empty where nothing is known of the execution.
   const std::map<std::string, JobUsage>& of(const std::string& stage, std::uint32_t execution) const;
+  // By round; empty where nothing is known of the execution.
+  const std::map<int, RoundUsage>& rounds(std::uint32_t execution) const;
   // What may be expected of an item of a job of `execution`: `guess_s`, what the stage's newest other
   // execution saw, and what this one has seen; see learnt_item_s().
   double expected_item_s(const std::string& stage, std::uint32_t execution, const std::string& job,
@@ -91,6 +99,7 @@ class Usage {
  private:
   Attempts attempts_;
   std::map<std::string, std::map<std::uint32_t, std::map<std::string, JobUsage>>> stages_;
+  std::map<std::uint32_t, std::map<int, RoundUsage>> rounds_;
   std::map<std::uint32_t, double> unsaid_s_;
   double gpu_s_ = 0;
 };

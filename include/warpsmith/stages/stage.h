@@ -86,7 +86,8 @@ struct JobResult {
 //   checkpoint_of,  measure: what was evaluated; or candidates_of, candidates_of_run
 //   evaluated
 //   examples        sft: what its examples can be made from again; stage 2 replays them
-//   rounds          looping stages: a list of {round, loss, …figures…, turns: [{…figures…}, …] of several}
+//   rounds          looping stages: a list of {round, loss, …figures…, turns: [{…figures…}, …] of several},
+//                   with `tokens` that the model wrote where they are counted,
 //                   with `skip` (also of the summary, over all rounds, which has them once more): {guessed,
 //                   skipped, blind, …} (surrogate.h)
 //   records         command: what the program wrote, but for its candidates
@@ -115,6 +116,7 @@ struct StageStep {
   bool finished = false;
   StageOutput output;  // once finished
   StageProgress progress = Json::object();
+  Json round = nullptr;  // looping stages: as in the output's `rounds`, the one that has ended last
 };
 
 // method::normal_form() of its files, one after the other: equal for programs that differ in names, constants
