@@ -268,11 +268,10 @@ TEST_F(TrainJobTest, RatiosAreOverThePolicyThatDrewTheSamples) {
   train("recorded", {{"sampled_by", "checkpoints/sft-20"}});
   train("asked", {{"sampled_by", "checkpoints/sft-20"}, {"type", "bfloat16"}});
   train("forgotten", {{"type", "bfloat16"}});
-  const auto ratio = [&](const char* name) { return first[name].at("ratio_mean").get<double>(); };
-  EXPECT_GT(std::abs(ratio("recorded") - 1), 0.1);
-  EXPECT_GT(first["recorded"].at("clip_share").get<double>(), 0.1);
-  EXPECT_NEAR(ratio("asked"), ratio("recorded"), 0.1 * std::abs(ratio("recorded") - 1));
-  EXPECT_NEAR(ratio("forgotten"), 1, 1e-2) << "the policy that is trained, had it drawn them";
+  const auto clipped = [&](const char* name) { return first[name].at("clip_share").get<double>(); };
+  EXPECT_GT(clipped("recorded"), 0.1);
+  EXPECT_NEAR(clipped("asked"), clipped("recorded"), 0.02);
+  EXPECT_EQ(clipped("forgotten"), 0) << "as if the policy that is trained had drawn them";
 }
 
 TEST_F(TrainJobTest, ALostRankEndsTheJobWhichIsResumedByAnyNumberOfRanks) {
