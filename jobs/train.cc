@@ -4,7 +4,8 @@
 // relative to the run folder, or null); optimizer (OptimizerSettings by name); threads; checkpoint_prefix;
 // gpus (one process, a rank, for each; 0: on the CPU), ranks (processes on the CPU, by default 1), type
 // ("auto", "float32", "bfloat16"), micro_batch_tokens, recompute; lora (rank, alpha, targets) or null;
-// base_folder (see load_checkpoint()); grpo: epochs, clip_ratio, kl, kl_clamp.
+// base_folder (see load_checkpoint()); grpo: epochs, clip_ratio, kl, kl_clamp, sampled_by (the checkpoint that
+// drew the samples, where it is not init).
 //
 // examples.jsonl: {"id", "prompt", "completion", "weight"}; grpo also "group", "advantage", "finished",
 // "folder" (an attempt's, relative to the run folder), "tokens" and "logprobs" (blobs there); without these
@@ -85,7 +86,8 @@ model::Checkpoint start_model(ShardSession& shard, const learn::CheckpointSeries
                               bool leads) {
   const JobFile& job = shard.job();
   if (const std::optional<std::int64_t> step = resumable(shard, series)) {
-    if (inputs.settings.mode != learn::Mode::kGrpo) inputs.init.reset();  // else it drew the samples
+    // Else it drew the samples.
+    if (inputs.settings.mode != learn::Mode::kGrpo || inputs.sampled_by) inputs.init.reset();
     model::Checkpoint start =
         model::load_checkpoint(series.folder_of(*step), true, job.params.value("base_folder", ""));
     if (!leads) return start;
@@ -231,12 +233,15 @@ void train(ShardSession& shard) {
   // All have read what an earlier attempt left before the first of them writes.
   if (together) (void)together->sums({0});
   const std::int64_t done = start.facts.step - inputs.first;
+  const model::Decoder* sampled_by = inputs.sampled_by         ? &inputs.sampled_by->decoder
+                                     : done > 0 && inputs.init ? &inputs.init->decoder
+                                                               : nullptr;
   learn::Trainer trainer(settings, std::move(start.decoder), std::move(start.tokenizer),
                          std::move(start.optimizer), inputs.reference ? &inputs.reference->decoder : nullptr,
-                         std::move(inputs.examples),
-                         done > 0 && inputs.init ? &inputs.init->decoder : nullptr);
+                         std::move(inputs.examples), sampled_by);
   trainer.skip_to(done);
   inputs.init.reset();
+  inputs.sampled_by.reset();
   if (trainer.left_out() > 0 && ranks.rank() == 0)
     log_warning(std::to_string(trainer.left_out()) +
                 " examples are longer than the model's context: left out");

@@ -170,6 +170,7 @@ TrainInputs read_train_inputs(const ShardSession& shard) {
   inputs.examples = read_examples(shard, inputs.settings.mode);
   inputs.init = load_if_named(shard, "init");
   inputs.reference = load_if_named(shard, "reference");
+  inputs.sampled_by = load_if_named(shard, "sampled_by");
   if (inputs.init) inputs.parents.push_back(inputs.init->digest);
   if (inputs.reference) inputs.parents.push_back(inputs.reference->digest);
   inputs.first = inputs.init ? inputs.init->facts.step : 0;

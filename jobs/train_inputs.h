@@ -15,10 +15,11 @@ namespace warpsmith {
 struct TrainInputs {
   learn::TrainerSettings settings;
   std::vector<learn::Example> examples;
-  std::optional<model::Checkpoint> init;       // with its optimiser's state
-  std::optional<model::Checkpoint> reference;  // grpo: of the KL term
-  std::vector<std::string> parents;            // digests of the checkpoints above
-  std::int64_t first = 0;                      // steps that init has behind it
+  std::optional<model::Checkpoint> init;        // with its optimiser's state
+  std::optional<model::Checkpoint> reference;   // grpo: of the KL term
+  std::optional<model::Checkpoint> sampled_by;  // grpo: what drew the samples, where it is not init
+  std::vector<std::string> parents;             // digests of init and reference
+  std::int64_t first = 0;                       // steps that init has behind it
 };
 
 // Throws Error with kExitUsage where the job file makes no sense.

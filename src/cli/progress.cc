@@ -88,11 +88,13 @@ std::string stage_line(const Json& stage, double rate) {
   const Json progress = stage.value("progress", Json::object());
   const Json jobs = stage.value("jobs", Json::array());
   if (const int rounds = progress.value("rounds", 0); rounds > 1)
-    line += fmt::format("  round {}/{}", std::min(progress.value("round", 0) + 1, rounds), rounds);
+    line += fmt::format("  round {}/{}", std::clamp(progress.value("round", 0), 1, rounds), rounds);
+  const int ahead = progress.value("ahead", 0);
   std::uint64_t left = 0;
   for (const Json& job : jobs) {
     line += fmt::format("  {} {}/{}", job.value("job", ""), job.value("done", std::uint64_t{0}),
                         job.value("items", std::uint64_t{0}));
+    if (ahead > 0 && job.value("round", 0) == ahead) line += fmt::format(" of round {}", ahead);
     left += job.value("items", std::uint64_t{0}) -
             std::min(job.value("done", std::uint64_t{0}), job.value("items", std::uint64_t{0}));
     if (const int failed = job.value("shards_failed", 0); failed > 0)

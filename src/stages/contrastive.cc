@@ -63,10 +63,11 @@ class ContrastiveStage final : public Stage {
         database_(exemplar_settings(settings_)),
         smoother_({settings_.smoothing_clip, settings_.smoothing_window}),
         reference_(first_checkpoint(inputs_)),
-        rounds_(
-            inputs_, tasks_, verifier_,
-            {settings_.rounds, settings_.turns, [this](const std::string& task) { return quotes_for(task); }},
-            reference_) {
+        rounds_(inputs_, tasks_, verifier_,
+                {settings_.rounds, settings_.turns, settings_.ahead,
+                 [this](int round) { return make_prompts(round); },
+                 [this](const std::string& task) { return quotes_for(task); }},
+                reference_) {
     if (settings_.rounds < 1 || settings_.prompts < 1 || settings_.group < 1 || settings_.turns < 1 ||
         tasks_.train().empty())
       throw Error(
@@ -117,7 +118,11 @@ class ContrastiveStage final : public Stage {
   }
 
   StageStep next_round() {
-    const int round = rounds_.next();
+    if (auto step = rounds_.begin()) return std::move(*step);
+    return learn();
+  }
+
+  std::vector<Prompt> make_prompts(int round) const {
     std::vector<Prompt> prompts;
     std::map<std::string, int> prompts_of;
     for (int i = 0; i < settings_.prompts; ++i) {
@@ -136,7 +141,7 @@ class ContrastiveStage final : public Stage {
       prompt.island = draw.island;
       prompts.push_back(std::move(prompt));
     }
-    return rounds_.begin(std::move(prompts));
+    return prompts;
   }
 
   method::HackQuotes quotes_for(const std::string& task) const {
@@ -234,7 +239,8 @@ class ContrastiveStage final : public Stage {
     grow_database();
     learn_hacks();
     if (!settings_.update) return end_round();
-    TrainJob job{rounds_.number(), "grpo", rounds_.checkpoint(), reference_.path, 0, {}};
+    TrainJob job{rounds_.number(),      "grpo", rounds_.checkpoint(), reference_.path, 0, {},
+                 rounds_.older_policy()};
     std::int64_t tokens = 0, groups = 0;
     std::string group;
     for (const Sample& s : rounds_.samples()) {

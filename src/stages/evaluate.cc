@@ -54,7 +54,10 @@ class EvaluateStage final : public Stage {
   }
 
   StageStep start() override {
-    if (!again()) return ask(round_.begin(0, checkpoint_, std::move(prompts_)), progress());
+    if (!again()) {
+      round_.begin(0, checkpoint_, std::move(prompts_));
+      return ask(round_.generate(), progress());
+    }
     if (!inputs_.spec.lacks.empty()) {
       for (const Candidate& c : selected_)
         verifier_.add_verdict(c, Verdict::kNotMeasured, inputs_.spec.lacks);

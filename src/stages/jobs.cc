@@ -332,6 +332,7 @@ JobRequest train_request(const workflow::StageSpec& spec, const TrainJob& train)
                 {"micro_batch_tokens", spec.optimizer.micro_batch_tokens},
                 {"recompute", spec.optimizer.recompute},
                 {"checkpoint_prefix", "checkpoints/" + spec.name}};
+  if (!train.sampled_by.empty()) job.params["sampled_by"] = train.sampled_by;
   if (!spec.model.from.empty()) job.params["base_folder"] = spec.model.from;
   if (spec.lora.rank > 0) job.params["lora"] = lora_json(spec.lora);
   if (!train.init) {

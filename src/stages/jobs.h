@@ -107,7 +107,8 @@ struct TrainJob {
   std::optional<Checkpoint> init;  // nothing: the model of the settings, at random
   std::string reference;           // grpo: checkpoint of the KL term
   std::int64_t steps = 0;
-  std::vector<Json> examples;  // lines of examples.jsonl
+  std::vector<Json> examples;   // lines of examples.jsonl
+  std::string sampled_by = {};  // grpo: checkpoint that drew the samples, where it is not `init`
 };
 JobRequest train_request(const workflow::StageSpec& spec, const TrainJob& job);
 

@@ -13,52 +13,81 @@ LearningRounds::LearningRounds(const StageInputs& inputs, const TaskSet& tasks, 
       tasks_(tasks),
       verifier_(verifier),
       settings_(std::move(settings)),
-      round_(inputs.spec, verifier),
+      both_{SamplingRound(inputs.spec, verifier), SamplingRound(inputs.spec, verifier)},
       checker_(inputs, tasks, verifier),
       checkpoint_(std::move(init)) {}
 
-StageStep LearningRounds::begin(std::vector<Prompt> prompts) {
+std::optional<StageStep> LearningRounds::begin() {
+  ++number_;
   curve_.clear();
   checker_.begin_round();
-  if (spec_.policy && workflow::has_own_model(spec_) && exported_ != checkpoint_.path) {
-    waiting_ = std::move(prompts);
-    JobRequest job = export_request(spec_, next(), checkpoint_.path);
-    job.job = kWeights;
-    return ask(std::move(job));
-  }
-  return ask(round_.begin(next(), checkpoint_, std::move(prompts)));
+  if (drawn_ < number_) return ask(draw());
+  if (!arrived_) return step({});
+  const JobResult result = std::move(*arrived_);
+  arrived_.reset();
+  return on_job(result);
+}
+
+// Makes the next round's prompts. Returns the job that its samples wait for.
+JobRequest LearningRounds::draw() {
+  ++drawn_;
+  of(drawn_).begin(drawn_, checkpoint_, settings_.prompts(drawn_));
+  if (!spec_.policy || !workflow::has_own_model(spec_) || exported_ == checkpoint_.path)
+    return of(drawn_).generate(spent());
+  exporting_ = true;
+  JobRequest job = export_request(spec_, drawn_, checkpoint_.path);
+  job.job = kWeights;
+  return job;
+}
+
+StageStep LearningRounds::on_weights(const JobResult& result) {
+  if (!exporting_ || result.round != drawn_) unexpected(spec_, result);
+  if (result.items.empty() || result.items.front().record.is_null())
+    throw Error(spec_.name + ": the weights for its server were lost with their shard", kExitFailed);
+  exporting_ = false;
+  SamplingRound& round = of(drawn_);
+  exported_ = round.checkpoint().path;
+  round.set_digest(result.items.front().record.value("digest", round.checkpoint().digest));
+  if (checkpoint_.path == exported_) checkpoint_.digest = round.checkpoint().digest;
+  return ask(round.generate(spent()));
 }
 
 std::optional<StageStep> LearningRounds::on_job(const JobResult& result) {
   if (finished_) unexpected(spec_, result);
-  if (result.job == kWeights) {
-    if (result.round != next() || exported_ == checkpoint_.path) unexpected(spec_, result);
-    if (result.items.empty() || result.items.front().record.is_null())
-      throw Error(spec_.name + ": the weights for its server were lost with their shard", kExitFailed);
-    checkpoint_.digest = result.items.front().record.value("digest", checkpoint_.digest);
-    exported_ = checkpoint_.path;
-    return ask(round_.begin(next(), checkpoint_, std::move(waiting_)));
-  }
+  if (result.job == kWeights) return on_weights(result);
   if (result.job == Checker::kJob) {
     checker_.on_job(result);
     return std::nullopt;
   }
-  if (auto job = round_.on_job(result)) return ask(std::move(*job));
-  if (round_.turn() < settings_.turns)
-    if (auto prompts = refinements(); !prompts.empty()) return ask(round_.next_turn(std::move(prompts)));
-  round_.end_turns();
+  if (drawn_ > number_ && result.round == drawn_) {
+    if (result.job != "generate" || exporting_ || arrived_) unexpected(spec_, result);
+    arrived_ = result;
+    return step({});
+  }
+  auto job = at_work().on_job(result);
+  if (result.job == "generate") {
+    behind_ = at_work().checkpoint().path == checkpoint_.path ? 0 : 1;
+    if (settings_.ahead > 0 && drawn_ < settings_.rounds) beside_ = draw();
+  }
+  if (job) return ask(std::move(*job));
+  if (at_work().turn() < settings_.turns)
+    if (auto prompts = refinements(); !prompts.empty()) {
+      at_work().next_turn(std::move(prompts));
+      return ask(at_work().generate(spent_));
+    }
+  at_work().end_turns();
   std::vector<std::string> ids;
   for (const Sample& sample : samples()) ids.push_back(sample.candidate);
-  if (auto job = checker_.ask(number(), ids)) return ask(std::move(*job));
+  if (auto check = checker_.ask(number(), ids)) return ask(std::move(*check));
   return std::nullopt;
 }
 
 // Of a program that was not measured nothing is known that could be told.
 std::vector<Prompt> LearningRounds::refinements() const {
   const method::PromptForm form = form_of(spec_.prompt);
-  const int turn = round_.turn() + 1;
+  const int turn = at_work().turn() + 1;
   std::vector<Prompt> prompts;
-  for (const Sample& s : round_.samples()) {
+  for (const Sample& s : at_work().samples()) {
     const Known& known = verifier_.at(s.candidate);
     if (s.turn + 1 != turn || known.measurement.verdict == Verdict::kNotMeasured) continue;
     Prompt prompt{fmt::format("{}/{}/{}", s.item, s.number, turn), s.task, "", 1, s.island};
@@ -75,10 +104,21 @@ std::vector<Prompt> LearningRounds::refinements() const {
   return prompts;
 }
 
-StageStep LearningRounds::ask(JobRequest job) const {
-  StageStep step = stages::ask(std::move(job), progress());
+StageStep LearningRounds::ask(JobRequest job) { return step({std::move(job)}); }
+
+StageStep LearningRounds::step(std::vector<JobRequest> jobs) {
+  if (beside_) jobs.push_back(std::move(*beside_));
+  beside_.reset();
+  StageStep step{.jobs = std::move(jobs), .output = {}, .progress = progress()};
   if (!ended_.empty()) step.round = ended_.back();
   return step;
+}
+
+// What the server took until now; the round that is drawn ahead has not been read.
+Spent LearningRounds::spent() const {
+  Spent all = spent_;
+  all += at_work().spent();
+  return all;
 }
 
 void LearningRounds::on_trained(const JobResult& result) {
@@ -92,6 +132,7 @@ void LearningRounds::on_trained(const JobResult& result) {
 
 StageProgress LearningRounds::progress() const {
   StageProgress p = {{"round", number()}, {"rounds", settings_.rounds}};
+  if (drawn_ > number_) p["ahead"] = drawn_;
   if (!ended_.empty())
     for (const char* key : {"valid_share", "distinct_share", "best", "best_author", "median", "geomean",
                             "wins", "above_1_01", "host_bound", "repeated", "known", "novel", "loss",
@@ -103,8 +144,8 @@ StageProgress LearningRounds::progress() const {
 bool LearningRounds::end(const Json& more) {
   Json round = figures(counted(samples(), verifier_), tasks_);
   round["round"] = number();
-  round["lost_samples"] = round_.lost();
-  round["exemplars_left_out"] = round_.exemplars_left_out();
+  round["lost_samples"] = at_work().lost();
+  round["exemplars_left_out"] = at_work().exemplars_left_out();
   std::int64_t tokens = 0;
   for (const Sample& s : samples()) tokens += s.tokens;
   if (tokens > 0) round["tokens"] = tokens;
@@ -116,8 +157,9 @@ bool LearningRounds::end(const Json& more) {
   }
   if (Json skip = verifier_.end_round(number()); !skip.is_null()) round["skip"] = std::move(skip);
   if (spec_.policy) {
-    round["server"] = server_json(*spec_.policy, round_.spent(), round_.refused());
-    refused_ += round_.refused();
+    round["server"] = server_json(*spec_.policy, at_work().spent(), at_work().refused());
+    refused_ += at_work().refused();
+    spent_ += at_work().spent();
   }
   if (workflow::has_own_model(spec_)) {
     round["checkpoint"] = checkpoint_.path;
@@ -130,6 +172,7 @@ bool LearningRounds::end(const Json& more) {
   round.update(more);
   ended_.push_back(std::move(round));
   for (Sample& s : samples()) {
+    s.behind = behind_;
     s.prompt.clear();
     s.text.clear();
     all_.push_back(std::move(s));
@@ -154,8 +197,7 @@ StageStep LearningRounds::finish(const Json& summary) {
   step.output["summary"] = figures_by_group(counted(all_, verifier_), tasks_);
   step.output["summary"]["loss"] = ended_.back().value("loss", Json());
   step.output["summary"].update(summary);
-  if (spec_.policy)
-    step.output["summary"]["server"] = server_json(*spec_.policy, round_.spent_in_all(), refused_);
+  if (spec_.policy) step.output["summary"]["server"] = server_json(*spec_.policy, spent_, refused_);
   if (Json skip = verifier_.skipping(); !skip.is_null()) step.output["summary"]["skip"] = std::move(skip);
   checker_.write(step.output);
   step.progress = progress();

@@ -119,6 +119,7 @@ Json sample_json(const Sample& s, const Verifier& verifier, const TaskSet& tasks
   if (verifier.is_of_template(s.candidate)) out["of_template"] = true;
   if (!s.finished) out["cut_off"] = true;
   if (s.turn > 1) out["turn"] = s.turn;
+  if (s.behind > 0) out["behind"] = s.behind;
   if (s.reward) out["reward"] = *s.reward;
   if (s.discounted) out["discounted"] = *s.discounted;
   if (s.advantage) out["advantage"] = *s.advantage;

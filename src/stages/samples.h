@@ -26,6 +26,7 @@ struct Sample {
   std::int64_t prompt_tokens = 0, tokens = 0;
   bool finished = true;  // ended by itself, not by max_tokens
   int island = 0;
+  int behind = 0;  // updates that the newest model had and its policy had not, when its round began
   // contrastive: reward; what it is worth with later turns' (method::discounted), where there are several;
   // advantage in its group
   std::optional<double> reward, discounted, advantage;

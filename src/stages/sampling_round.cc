@@ -8,7 +8,7 @@
 
 namespace warpsmith::stages {
 
-JobRequest SamplingRound::begin(int number, const Checkpoint& checkpoint, std::vector<Prompt> prompts) {
+void SamplingRound::begin(int number, const Checkpoint& checkpoint, std::vector<Prompt> prompts) {
   number_ = number;
   turn_ = 1;
   checkpoint_ = checkpoint;
@@ -16,17 +16,17 @@ JobRequest SamplingRound::begin(int number, const Checkpoint& checkpoint, std::v
   samples_.clear();
   lost_ = exemplars_left_out_ = refused_ = 0;
   spent_ = {};
-  return generate();
 }
 
-JobRequest SamplingRound::next_turn(std::vector<Prompt> prompts) {
+void SamplingRound::next_turn(std::vector<Prompt> prompts) {
   ++turn_;
   prompts_ = std::move(prompts);
-  return generate();
 }
 
-JobRequest SamplingRound::generate() {
-  return *named(generate_request(spec_, number_, checkpoint_, prompts_, spent_in_all_));
+JobRequest SamplingRound::generate(const Spent& before) const {
+  Spent spent = before;
+  spent += spent_;
+  return *named(generate_request(spec_, number_, checkpoint_, prompts_, spent));
 }
 
 std::optional<JobRequest> SamplingRound::named(std::optional<JobRequest> job) const {
@@ -45,7 +45,6 @@ std::optional<JobRequest> SamplingRound::on_job(const JobResult& result) {
   exemplars_left_out_ += generated.exemplars_left_out;
   refused_ += generated.refused;
   spent_ += generated.spent;
-  spent_in_all_ += generated.spent;
   return named(verifier_.begin(number_, generated.candidates));
 }
 

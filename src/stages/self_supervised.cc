@@ -42,7 +42,9 @@ class SelfSupervisedStage final : public Stage {
         verifier_(inputs_, known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)),
         replay_(workflow::has_own_model(inputs_.spec) ? replay_examples(inputs_, tasks_)
                                                       : std::vector<Json>()),
-        rounds_(inputs_, tasks_, verifier_, {settings_.rounds, settings_.turns}, first_checkpoint(inputs_)) {
+        rounds_(inputs_, tasks_, verifier_,
+                {settings_.rounds, settings_.turns, settings_.ahead, [this](int) { return make_prompts(); }},
+                first_checkpoint(inputs_)) {
     if (settings_.rounds < 1 || settings_.samples < 1 || tasks_.train().empty())
       throw Error(
           fmt::format("stage {}: needs at least one round, one sample and one train task", inputs_.spec.name),
@@ -62,6 +64,11 @@ class SelfSupervisedStage final : public Stage {
 
  private:
   StageStep next_round() {
+    if (auto step = rounds_.begin()) return std::move(*step);
+    return train();
+  }
+
+  std::vector<Prompt> make_prompts() const {
     const method::PromptForm form = form_of(inputs_.spec.prompt);
     std::vector<Prompt> prompts;
     for (const std::string& task : tasks_.train())
@@ -69,7 +76,7 @@ class SelfSupervisedStage final : public Stage {
         prompt.text = method::sft_prompt(tasks_.at(task), form);
         prompts.push_back(std::move(prompt));
       }
-    return rounds_.begin(std::move(prompts));
+    return prompts;
   }
 
   // What is known of a success's speed; one that was too noisy to be scored stands behind those with a score.

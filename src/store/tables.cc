@@ -166,6 +166,11 @@ const Table<SampleRow>& sample_table() {
                      "1: its prompt was the round's. 2 and more: it was asked again, with the answer of the "
                      "turn before",
                  .since = 16}),
+          field(
+              "behind", &R::behind,
+              {.meaning = "updates that the newest model had when the round began, and the policy that drew "
+                          "it had not: 0, or 1 with `ahead`",
+               .since = 17}),
       }};
   return table;
 }

@@ -250,6 +250,24 @@ StageSettings read_kind(const std::string& kind, MapReader& map, Draft& draft, D
   return read_program(command_keys(), map, draft, mistakes);
 }
 
+// `ahead` of stages that have it.
+void check_ahead(MapReader& map, const StageSpec& spec) {
+  const auto check = [&](const auto& settings) {
+    if constexpr (requires { settings.ahead; }) {
+      if (settings.ahead == 0) return;
+      if (settings.rounds == 1)
+        map.mistake("ahead", "`ahead` samples the next round, and `rounds` is 1",
+                    "rounds: 2; or leave `ahead` out");
+      if (settings.turns > 1 && spec.policy)
+        map.mistake("ahead",
+                    "`ahead` with several `turns`: two rounds would ask the server of `policy` at a time, "
+                    "which has one budget, one pace and the weights of one of them",
+                    "turns: 1; or leave `ahead` out");
+    }
+  };
+  std::visit(check, spec.settings);
+}
+
 // `auto` is not known before the place is: resolve_devices() (devices.h) goes on with it.
 void check_device(StageSpec& spec, const MapReader& map, Diagnostics& mistakes) {
   const auto mistake = [&](const char* key, std::string message, std::string hint) {
@@ -359,6 +377,7 @@ Draft read_instance(const Node& node, const KindRule& kind, Draft draft, Diagnos
     }
   }
   check_policy(map, spec, mistakes);
+  check_ahead(map, spec);
   map.finish();
   check_device(spec, map, mistakes);
   return draft;

@@ -28,6 +28,17 @@ KeyRule turns_rule() {
           .young = true};
 }
 
+KeyRule ahead_rule() {
+  return {.name = "ahead",
+          .form = Form::kInteger,
+          .meaning =
+              "1: the next round is sampled while one is measured and trained on, so by a model that is one "
+              "update older. 0: one after the other.",
+          .low = 0,
+          .high = 1,
+          .young = true};
+}
+
 KeyRule skip_rule() {
   constexpr double kMost = 0.9;
   return {.name = "skip",
@@ -443,6 +454,7 @@ const Table<SelfSupervisedSettings>& self_supervised_keys() {
       {{"replay", Form::kShare, "Share of each batch that is taken from stage 1's examples.", 0, 1},
        &S::replay},
       {turns_rule(), &S::turns},
+      {ahead_rule(), &S::ahead},
       {reward_within_rule(), &S::reward_within},
       {skip_rule(), &S::skip},
   };
@@ -458,6 +470,7 @@ const Table<ContrastiveSettings>& contrastive_keys() {
       {{"prompts", Form::kInteger, "Prompts a round.", 1, 100000}, &S::prompts},
       {{"group", Form::kInteger, "Samples for each prompt (G).", 2, 1024}, &S::group},
       {turns_rule(), &S::turns},
+      {ahead_rule(), &S::ahead},
       {reward_within_rule(), &S::reward_within},
       {.rule = {.name = "turn_discount",
                 .form = Form::kNumber,

@@ -35,8 +35,17 @@ const Json kStage = {
 
 TEST(StageLine, SaysRoundDoneRateTimeLeftAndFigures) {
   EXPECT_EQ(stage_line(kStage, 2.0),
-            "contrastive  round 3/8  measure 36/96  2.0/s  30s left  best 3.21x  median 1.10x  valid 54%  "
+            "contrastive  round 2/8  measure 36/96  2.0/s  30s left  best 3.21x  median 1.10x  valid 54%  "
             "loss 0.500");
+}
+
+TEST(StageLine, SaysWhichRoundIsSampledAhead) {
+  Json stage = {{"stage", "rl"},
+                {"progress", {{"round", 2}, {"rounds", 8}, {"ahead", 3}}},
+                {"jobs",
+                 {{{"round", 3}, {"job", "generate"}, {"items", 16}, {"done", 4}},
+                  {{"round", 2}, {"job", "measure"}, {"items", 96}, {"done", 36}}}}};
+  EXPECT_EQ(stage_line(stage, 0), "rl  round 2/8  generate 4/16 of round 3  measure 36/96");
 }
 
 TEST(StageLine, NamesWinsAndWhoElseWroteTheBest) {

@@ -216,9 +216,10 @@ StageOutput World::drive(Stage& stage) {
       ADD_FAILURE() << "a stage that is not finished asks for no job";
       return {};
     }
-    const JobRequest next = std::move(open.front());
-    open.pop_front();
-    step = stage.on_job(run(next));
+    const auto ended = open.begin() + static_cast<std::ptrdiff_t>(next ? next(open.size()) : 0);
+    const JobRequest job = std::move(*ended);
+    open.erase(ended);
+    step = stage.on_job(run(job));
     hear();
   }
   EXPECT_TRUE(step.jobs.empty() && open.empty());

@@ -50,6 +50,8 @@ struct World {
   Json spent;                          // of a server, for each prompt; null: it is none
   std::size_t exemplars_left_out = 0;  // of each prompt that has as many
   std::vector<JobRequest> log;         // all that was asked for
+  // Which of so many open jobs ends next; null: the one that was asked for first.
+  std::function<std::size_t(std::size_t open)> next;
 
   JobResult run(const JobRequest& job);
   // Drives a stage to its end and returns its output. Fails the test where the stage asks for nothing and is

@@ -472,18 +472,22 @@ TEST_F(StoreTest, JobsOfALaterTurnAreReadAsTheFirstOnes) {
   EXPECT_EQ(r.shards.at(0).job, "measure-2");
 }
 
-TEST_F(StoreTest, SamplesOfOlderFilesAreOfTheFirstTurn) {
+TEST_F(StoreTest, SamplesOfOlderFilesAreOfTheFirstTurnAndOfTheNewestPolicy) {
   Results r;
   r.generated.push_back({"evaluate-sft", "89abcdef", "a", "train", "", "ok", 0, 1.5});
   r.generated.back().turn = 2;
+  r.generated.back().behind = 1;
   const fs::path file = folder_ / "results.h5";
   write_results(file, r);
   EXPECT_EQ(read_results(file).generated.at(0).turn, 2);
+  EXPECT_EQ(read_results(file).generated.at(0).behind, 1);
   hdf5::File old = hdf5::File::open(file);
   old.set_attribute("schema", "warpsmith.results/15");
   old.remove("samples/turn");
+  old.remove("samples/behind");
   old.close();
   EXPECT_EQ(read_results(file).generated.at(0).turn, 1);
+  EXPECT_EQ(read_results(file).generated.at(0).behind, 0);
 }
 
 // Read as it is, where the records are gone; written anew where they are there.
@@ -774,7 +778,7 @@ TEST_F(StoreTest, H5pyAndH5dumpReadIt) {
   std::ofstream(folder_ / "read.py") << script;
   const std::string file = (folder_ / "results.h5").string();
   EXPECT_EQ(run_command("/usr/bin/python3 " + (folder_ / "read.py").string() + " " + file),
-            "warpsmith.results/16 6 ok M=64 N=1024 70\nTrue // plan: launch k<<<1, 1>>>(x, out)\n1 measure "
+            "warpsmith.results/17 6 ok M=64 N=1024 70\nTrue // plan: launch k<<<1, 1>>>(x, out)\n1 measure "
             "finished here:7 s\n");
   EXPECT_NE(run_command("h5dump -d /measurements/speedup " + file).find("1.5"), std::string::npos);
 }

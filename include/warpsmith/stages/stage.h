@@ -79,6 +79,8 @@ struct JobResult {
 //                   alone, in its source or in its machine code; any other is novel
 //     cut_off       true: the answer ended at max_tokens
 //     turn          over 1: it was asked again; item and sample are those of the first turn
+//     behind        1, where the policy that drew it lacked one update of the newest model when its round
+//                   began (`ahead`)
 //     reward        contrastive
 //     discounted    contrastive with several turns: the reward with those of later turns
 //     advantage     contrastive, where its group was not skipped
@@ -106,7 +108,8 @@ struct JobResult {
 // no mean, and in no share but those of what is distinct.
 using StageOutput = Json;
 
-// Numbers for people while it works: round, rounds, job, and of the round before: loss, best, best_author,
+// Numbers for people while it works: round, rounds, ahead (the round that is sampled ahead), and of the round
+// before: loss, best, best_author,
 // median and geomean speedup, wins, above_1_01, host_bound, repeated, known, novel, valid_share,
 // distinct_share, mean_reward, groups_skipped, skip, note.
 using StageProgress = Json;

@@ -20,7 +20,7 @@
 
 namespace warpsmith::store {
 
-inline constexpr const char* kSchema = "warpsmith.results/16";
+inline constexpr const char* kSchema = "warpsmith.results/17";
 
 struct TaskRow {
   std::string id, title, split, ops, reference, degenerate, stage, hash8;
@@ -69,6 +69,7 @@ struct SampleRow {
       false;  // so, or but for names and constants, of source or code: its speed is not the stage's merit
   bool of_template = false;  // not known, and a template writes the same for a task that was to be solved
   std::int64_t turn = 1;     // of its round
+  std::int64_t behind = 0;   // updates of the newest model that its policy lacked, when its round began
 };
 
 // What a checking model says of a program whose score jumped: advice.

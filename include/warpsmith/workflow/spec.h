@@ -227,6 +227,7 @@ struct SelfSupervisedSettings {
   int steps = 60;                // optimiser steps a round
   bool distinct = true;  // each distinct success once (false: every success, the paper's literal form)
   int turns = 1;         // a sample is asked again, with what became of it, until there are so many answers
+  int ahead = 0;         // rounds that are sampled while one is measured and trained on: 0 or 1
   double fastest = 1;    // share of each task's successes of a round that is learned from, the fastest first
   double replay = 0.5;   // share of each batch from stage 1's examples
   double reward_within = 0.05;  // what `fastest` compares: scores with an interval of at most ± this share
@@ -238,6 +239,7 @@ struct ContrastiveSettings {
   int prompts = 12;            // prompts a round
   int group = 8;               // G
   int turns = 1;               // a sample is asked again, with what became of it, so many answers in all
+  int ahead = 0;               // as in SelfSupervisedSettings
   double turn_discount = 0.4;  // γ: what a turn gets of the next one's reward
   double skip = 0;             // as in SelfSupervisedSettings
   Exemplars exemplars = Exemplars::kBucket;
