@@ -32,14 +32,17 @@ constexpr const char* kAlone =
     "Made from results.h5 alone. The folder of the run has more: the currency of sums of money, doubts about "
     "GPUs, logs of programs.";
 
+void write_page(const NamedResults& named, const fs::path& page) {
+  store::Results results = store::current_versions(named.results);
+  if (!named.is_alone) controller::note_doubts(named.file.parent_path(), results);
+  write_file_atomic(page, report::html(results, named.is_alone ? kAlone : ""));
+}
+
 int write_report(const Options& options, const CommandContext& context) {
   const NamedResults named = named_results(context, options.run);
-  const fs::path folder = named.file.parent_path();
-  store::Results results = store::current_versions(named.results);
-  if (!named.is_alone) controller::note_doubts(folder, results);
-  const std::string page = report::html(results, named.is_alone ? kAlone : "");
-  const fs::path output = options.output.empty() ? folder / "report.html" : fs::path(options.output);
-  write_file_atomic(output, page);
+  const fs::path output =
+      options.output.empty() ? named.file.parent_path() / "report.html" : fs::path(options.output);
+  write_page(named, output);
   if (context.json)
     print_json(context, {{"report", output.string()}, {"results", named.file.string()}});
   else
@@ -72,10 +75,8 @@ std::vector<std::string> browser_command(const std::string& page) {
 int open_report(const std::string& name, const CommandContext& context) {
   const fs::path run = find_run(context, name), page = fs::absolute(run / "report.html").lexically_normal();
   controller::aggregate_run(run);
-  if (!path_exists(page) || fs::last_write_time(page) < fs::last_write_time(run / "results.h5")) {
-    store::Results results = controller::current_results(run);
-    write_file_atomic(page, report::html(results));
-  }
+  if (!path_exists(page) || fs::last_write_time(page) < fs::last_write_time(run / "results.h5"))
+    write_page({run / "results.h5", controller::stored_results(run)}, page);
   print("%s\n", page.string());
   std::fflush(stdout);
   std::vector<std::string> words = browser_command(page.string());

@@ -9,6 +9,15 @@
 
 namespace warpsmith::controller {
 
+namespace {
+
+// Since 1970.
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
 std::optional<std::uint32_t> StageDriver::execution_of(std::uint32_t stage) const {
   const LiveStage& one = live_[stage];
   if (one.ran) return one.execution;
@@ -30,9 +39,7 @@ MetricRow StageDriver::metric_place(std::uint32_t stage, const char* kind, int r
       gpu_s += usage.gpu_s;
     }
   if (row.kind != kStepRow) row.gpu_s = gpu_s;
-  using std::chrono::system_clock;
-  row.time = ended_ms > 0 ? static_cast<double>(ended_ms) / 1000
-                          : std::chrono::duration<double>(system_clock::now().time_since_epoch()).count();
+  row.time = ended_ms > 0 ? static_cast<double>(ended_ms) / 1000 : seconds_now();
   return row;
 }
 
@@ -44,11 +51,12 @@ void StageDriver::note_figures(std::uint32_t stage, const char* kind, int round,
 void StageDriver::note_running_steps() {
   for (const auto& [number, job] : shards_.jobs()) {
     if (kind_of_job(job.file.job) != "train") continue;
-    MetricRow place = metric_place(job.stage, kStepRow, job.file.round);
-    place.time = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    for (std::uint32_t s = 0; s < job.file.shards.size(); ++s)
-      if (shards_.is_running({number, s}))
-        core_.metrics.add_steps_so_far(place, job.folder / std::to_string(s));
+    for (std::uint32_t s = 0; s < job.file.shards.size(); ++s) {
+      if (!shards_.is_running({number, s})) continue;
+      MetricRow place = metric_place(job.stage, kStepRow, job.file.round);
+      place.time = seconds_now();
+      core_.metrics.add_steps_so_far(place, job.folder / std::to_string(s));
+    }
   }
 }
 

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "slurp.h"
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -19,13 +21,6 @@ struct Module {
   std::set<std::string> uses;   // closure of what its row names, itself and base
   std::vector<std::string> owned;  // third-party include prefixes
 };
-
-std::string slurp(const fs::path& path) {
-  std::ifstream in(path);
-  std::stringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
 
 std::vector<std::string> quoted_words(const std::string& cell) {
   std::vector<std::string> words;

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "slurp.h"
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -20,13 +22,6 @@ namespace {
 const fs::path kRoot = WARPSMITH_SOURCE_DIR;
 constexpr std::size_t kLongestLine = 110;
 constexpr int kWordsOfReadme = 900;
-
-std::string slurp(const fs::path& path) {
-  std::ifstream in(path);
-  std::stringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
 
 std::size_t characters(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(

@@ -1,6 +1,7 @@
-// The client and trained weights against vLLM and SGLang themselves, on the CPU, with a tiny model of random weights.
-// They want other versions of torch than this project, and some gigabytes: they are tried where WARPSMITH_VLLM and
-// WARPSMITH_SGLANG name the python3 of an environment that has them (tests/endpoint/README.md says how to make one).
+// The client and trained weights against vLLM and SGLang themselves, on the CPU, with a tiny model of random
+// weights. They want other versions of torch than this project, and some gigabytes: they are tried where
+// WARPSMITH_VLLM and WARPSMITH_SGLANG name the python3 of an environment that has them
+// (tests/endpoint/README.md).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -126,14 +126,8 @@ TEST_F(RealServer, OverKillsNothingThatWasReceivedIsAskedAgain) {
                 {"max_tokens", 16}};
   write_file_atomic(folder / "job.json", to_json(job).dump());
   const std::size_t before = chats();
-  const std::string path = (folder / "job.json").string(), log = (scratch.path() / "log.txt").string();
-  const auto start = [&] {
-    const pid_t pid = ::fork();
-    if (pid != 0) return pid;
-    if (std::freopen(log.c_str(), "a", stderr) == nullptr) ::_exit(99);
-    ::execl(WARPSMITH_BINARY_DIR "/warpsmith-generate", "warpsmith-generate", path.c_str(), "0", nullptr);
-    ::_exit(98);
-  };
+  const std::filesystem::path log = scratch.path() / "log.txt";
+  const auto start = [&] { return start_generate(folder, log); };
   int kills = 0, status = -1;
   while (kills < kKills && status != kExitOk) {
     const std::size_t until = chats() + 2;
@@ -143,7 +137,7 @@ TEST_F(RealServer, OverKillsNothingThatWasReceivedIsAskedAgain) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       int how = 0;
       ended = ::waitpid(pid, &how, WNOHANG) == pid;
-      if (ended) status = WIFEXITED(how) ? WEXITSTATUS(how) : -WTERMSIG(how);
+      if (ended) status = exit_code_of(how);
     }
     if (ended) continue;
     ::kill(pid, SIGKILL);

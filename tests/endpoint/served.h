@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "generate_process.h"
 #include "output_of.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
@@ -20,12 +21,6 @@
 #include "warpsmith/endpoint/look.h"
 
 namespace warpsmith::endpoint {
-
-inline int wait_for(pid_t pid) {
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
 
 // A process with a group of its own, which ends with this object and with the test.
 class Served {

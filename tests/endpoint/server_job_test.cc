@@ -13,6 +13,7 @@
 #include <set>
 
 #include "fault_server.h"
+#include "generate_process.h"
 #include "scratch.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
@@ -48,19 +49,7 @@ class ServerJob : public testing::Test {
     job.params.update(params);
     write_file_atomic(folder_ / "job.json", to_json(job).dump());
   }
-  pid_t start() const {
-    const pid_t pid = ::fork();
-    if (pid != 0) return pid;
-    const std::string job = (folder_ / "job.json").string(), log = (scratch_.path() / "log.txt").string();
-    if (std::freopen(log.c_str(), "a", stderr) == nullptr) ::_exit(99);
-    ::execl(WARPSMITH_BINARY_DIR "/warpsmith-generate", "warpsmith-generate", job.c_str(), "0", nullptr);
-    ::_exit(98);
-  }
-  static int wait_for(pid_t pid) {
-    int status = 0;
-    ::waitpid(pid, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
+  pid_t start() const { return start_generate(folder_, scratch_.path() / "log.txt"); }
   int run() const { return wait_for(start()); }
   ShardRecords records() const { return read_shard_records(folder_ / "0"); }
   std::string log() const { return read_file(scratch_.path() / "log.txt"); }
