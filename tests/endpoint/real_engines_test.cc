@@ -134,7 +134,8 @@ TEST_P(RealEngine, SaysWhatItOffersAndAnswersManyAtOnce) {
   EXPECT_LE(ledger.spent().completion, 360u * 8);
 }
 
-// Stages 2 and 3 train, each with a server that has its weights of each round. The controller is killed in between.
+// Stages 2 and 3 train, each with a server that has its weights of each round. The controller is killed in
+// between.
 TEST_P(RealEngine, GetsTheWeightsOfEachRoundOverKills) {
   const std::string run = scratch_ / "run", file = scratch_ / "w.yaml";
   const std::string policy = "    policy: {endpoint: {url: \"" + server_.url + "\", model: \"" + model_ +
