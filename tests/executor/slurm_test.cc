@@ -72,6 +72,16 @@ class Slurm : public testing::Test {
     for (std::uint32_t n = 0; n < count; ++n) out.push_back(shard(n));
     return out;
   }
+  // Of another job, under its token ws-run-JOB-1. A new token for shards of job 0 that are in the queue would
+  // have their tasks cancelled as strays.
+  std::vector<ShardStart> shards_of_job(std::uint32_t job, std::uint32_t begin, std::uint32_t end) const {
+    std::vector<ShardStart> out;
+    for (std::uint32_t n = begin; n < end; ++n) {
+      out.push_back(shard(n, "ws-run-" + std::to_string(job) + "-1"));
+      out.back().key.job = job;
+    }
+    return out;
+  }
   void last_words(std::uint32_t n, Json words, const std::string& token = "ws-run-0-1") const {
     append_last_word(ends_folder(scratch_ / "job/job.json"), "n1", {token, n, words});
   }
@@ -745,9 +755,7 @@ TEST_F(Slurm, AnArrayThatIsRefusedIsHalvedAndTheSizeRemembered) {
   };
   SlurmExecutor executor = make();
   executor.submit(shards(16));
-  std::vector<ShardStart> more;
-  for (std::uint32_t n = 0; n < 5; ++n) more.push_back(shard(n, "ws-run-0-2"));
-  executor.submit(more);
+  executor.submit(shards_of_job(1, 0, 5));
   const auto tasks = [&] {
     const std::lock_guard lock(slurm_->mutex);
     return slurm_->tasks.size();
@@ -788,12 +796,6 @@ class LoweredLimits : public Slurm {
     const std::lock_guard lock(slurm_->mutex);
     return slurm_->tasks.size();
   }
-  std::vector<ShardStart> shards_from(std::uint32_t begin, std::uint32_t end,
-                                      const std::string& token) const {
-    std::vector<ShardStart> out;
-    for (std::uint32_t n = begin; n < end; ++n) out.push_back(shard(n, token));
-    return out;
-  }
   std::uint32_t size_ = 1000, tasks_ = 0;
   int refusals_ = 0;
 };
@@ -804,11 +806,11 @@ TEST_F(LoweredLimits, OfIndicesAreReadAnewAndTheRunGoesOn) {
   executor.submit(shards(10));
   poll_until(executor, [&] { return tasks() == 10; });
   lower(4, 0, true);
-  executor.submit(shards_from(5, 14, "ws-run-0-2"));
-  executor.submit(shards_from(0, 6, "ws-run-0-3"));
+  executor.submit(shards_of_job(1, 5, 14));
+  executor.submit(shards_of_job(2, 0, 6));
   poll_until(executor, [&] { return tasks() == 25; });
-  EXPECT_THAT(arrays(), ElementsAre("ws-run-0-1[0-9]", "ws-run-0-2.4[1-3]", "ws-run-0-2.8[0-3]",
-                                    "ws-run-0-2.12[0-1]", "ws-run-0-3[0-3]", "ws-run-0-3.4[0-1]"));
+  EXPECT_THAT(arrays(), ElementsAre("ws-run-0-1[0-9]", "ws-run-1-1.4[1-3]", "ws-run-1-1.8[0-3]",
+                                    "ws-run-1-1.12[0-1]", "ws-run-2-1[0-3]", "ws-run-2-1.4[0-1]"));
   EXPECT_EQ(refusals_, 1);
   EXPECT_THAT(ended_, IsEmpty());
 }
@@ -818,7 +820,7 @@ TEST_F(LoweredLimits, OfIndicesAreFoundByHalvingWhereTheyCannotBeRead) {
   SlurmExecutor executor = make();
   lower(4, 0, false);
   executor.submit({shard(700)});
-  executor.submit(shards_from(0, 10, "ws-run-0-2"));
+  executor.submit(shards_of_job(1, 0, 10));
   poll_until(executor, [&] { return tasks() == 11; });
   EXPECT_THAT(ended_, IsEmpty());
   EXPECT_EQ(executor.view().trouble, "");
@@ -835,10 +837,10 @@ TEST_F(LoweredLimits, OfTasksAreReadAnew) {
   executor.submit(shards(10));
   poll_until(executor, [&] { return tasks() == 10; });
   lower(1000, 3, true);
-  executor.submit(shards_from(0, 8, "ws-run-0-2"));
+  executor.submit(shards_of_job(1, 0, 8));
   poll_until(executor, [&] { return tasks() == 18; });
   EXPECT_THAT(arrays(),
-              ElementsAre("ws-run-0-1[0-9]", "ws-run-0-2[0-2]", "ws-run-0-2[3-5]", "ws-run-0-2[6-7]"));
+              ElementsAre("ws-run-0-1[0-9]", "ws-run-1-1[0-2]", "ws-run-1-1[3-5]", "ws-run-1-1[6-7]"));
   EXPECT_EQ(refusals_, 1);
 }
 
