@@ -67,7 +67,7 @@ workflow::WorkflowSpec on_type(const TypeQuestion& q, const std::string& type) {
   for (std::size_t i = 0; i < spec.stages.size(); ++i) {
     workflow::StageSpec& stage = spec.stages[i];
     if (stage.device != "cpu") stage.device = type;
-    for (Resources* r : {&stage.generate, &stage.compile, &stage.measure, &stage.train})
+    for (Resources* r : stage.all_resources())
       if (r->gpus > 0) r->gpu_type = type;
     stage.taken = q.spec.stages[i].taken;
   }

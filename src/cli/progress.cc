@@ -217,4 +217,9 @@ void ProgressPrinter::on_message(const std::string& message) {
   log_warning(message);
 }
 
+void ProgressPrinter::on_news(const std::string& message) {
+  clear();
+  log_info(message);
+}
+
 }  // namespace warpsmith::cli

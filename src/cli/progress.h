@@ -45,6 +45,7 @@ class ProgressPrinter : public controller::RunObserver {
   ProgressPrinter(bool terminal, bool quiet) : terminal_(terminal), quiet_(quiet) {}
   void on_state(const Json& state) override;
   void on_message(const std::string& message) override;
+  void on_news(const std::string& message) override;
   void clear();  // what was drawn, before other output
 
  private:

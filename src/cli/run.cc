@@ -133,6 +133,7 @@ class StageNotifier : public controller::RunObserver {
     }
   }
   void on_message(const std::string& message) override { progress_.on_message(message); }
+  void on_news(const std::string& message) override { progress_.on_news(message); }
 
  private:
   ProgressPrinter& progress_;

@@ -28,6 +28,7 @@ struct RunCore {
   void say(run::Event event);   // log and reactor
   void note(run::Event event);  // log alone
   void tell(const std::string& message) const { parts.observer->on_message(message); }
+  void tell_news(const std::string& message) const { parts.observer->on_news(message); }
   std::string where(run::ShardKey key) const;  // "sft 0/train/3"
 };
 

@@ -70,9 +70,10 @@ void refuse_without_room(const workflow::WorkflowSpec& spec, const std::vector<p
     for (std::uint32_t s = 0; s < spec.stages.size(); ++s) {
       const workflow::StageSpec& service = spec.stages[s];
       if (service.kind != "service" || !lives_beside(s, i)) continue;
-      held.cpus += std::max(1, service.train.cpus);
-      held.memory_bytes += service.train.memory_bytes;
-      held.gpus[service.train.gpu_type] += static_cast<std::size_t>(service.train.gpus);
+      const Resources& takes = service.service;
+      held.cpus += std::max(1, takes.cpus);
+      held.memory_bytes += takes.memory_bytes;
+      held.gpus[takes.gpu_type] += static_cast<std::size_t>(takes.gpus);
       held.names += (held.names.empty() ? "" : ", ") + service.name;
     }
     if (held.names.empty()) continue;
@@ -102,7 +103,7 @@ void ServiceWatch::look(SteadyTime now) {
       continue;
     }
     core_.say({.kind = run::EventKind::kServiceUp, .execution = one.execution});
-    core_.tell("service " + one.spec->name + " is up: " + where.value("url", ""));
+    core_.tell_news("service " + one.spec->name + " is up: " + where.value("url", ""));
   }
 }
 

@@ -41,10 +41,12 @@ std::uint64_t number_at(const Json& json, const char* key) {
   return it != json.end() && it->is_number_unsigned() ? it->get<std::uint64_t>() : 0;
 }
 
-// vLLM and SGLang say `max_model_len`, llama.cpp `meta: {n_ctx_train}`.
+// vLLM and SGLang say `max_model_len`, llama.cpp `meta`: `n_ctx` is what a request has of the server's context,
+// `n_ctx_train` what the model could have.
 ServedModel model_from(const Json& json) {
   ServedModel model{.name = text_at(json, "id"), .context = number_at(json, "max_model_len")};
-  if (model.context == 0 && json.contains("meta")) model.context = number_at(json["meta"], "n_ctx_train");
+  for (const char* key : {"n_ctx", "n_ctx_train"})
+    if (model.context == 0 && json.contains("meta")) model.context = number_at(json["meta"], key);
   return model;
 }
 
@@ -103,6 +105,7 @@ Look look_at(const Server& server) {
     read_models(client, server.url, look);
     const Json version = object_at(client, "//version");
     look.version = text_at(version, "version");
+    if (look.kind == "llama.cpp") look.version = text_at(object_at(client, "//props"), "build_info");
     if (look.kind == "SGLang") {
       look.version = text_at(object_at(client, "//get_server_info"), "version");
       if (const auto weights = weights_of(client)) look.weights = printable(*weights);

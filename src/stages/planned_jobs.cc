@@ -155,6 +155,7 @@ void add_program(PlannedJob& job, const workflow::StageSpec& spec) {
   job.resources = kind == "generate" || asks                  ? spec.generate
                   : kind == "measure"                         ? spec.measure
                   : kind == "compile" || job.job == "collect" ? spec.compile
+                  : kind == "service"                         ? spec.service
                                                               : spec.train;
   if (asks) job.resources.gpus = 0, job.resources.gpu_type.clear();  // the server has them
 }

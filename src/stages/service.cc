@@ -21,7 +21,7 @@ class ServiceStage final : public Stage {
                   {"ready_s", settings.ready_s}};
     if (const Json stages = stages_with_models(); !stages.empty()) job.params["model_of"] = stages;
     job.items.push_back({{"id", "server"}});
-    job.resources = spec_.train;
+    job.resources = spec_.service;
     job.one_shard = true;
     return ask(std::move(job), Json::object());
   }

@@ -58,7 +58,7 @@ void find_real(StageSpec& stage, std::vector<std::string> names, const std::stri
 // The jobs of a stage on a GPU: one to measure with, and the type for whoever asks for some of no type.
 void ask_for_gpus(StageSpec& stage) {
   stage.measure.gpus = std::max(1, stage.measure.gpus);
-  for (Resources* r : {&stage.generate, &stage.compile, &stage.measure, &stage.train})
+  for (Resources* r : stage.all_resources())
     if (r->gpus > 0 && r->gpu_type.empty()) r->gpu_type = stage.device;
 }
 
@@ -170,6 +170,7 @@ std::vector<StageJob> stage_jobs(const StageSpec& stage) {
   if (stage.kind == "collect") return {compile, measure};
   if (stage.kind == "measure" && measures_again(stage)) return {compile, measure};
   if (stage.kind == "measure") return {generate, compile, measure};
+  if (stage.kind == "service") return {{"service", &stage.service}};
   if (stage.kind == "sft" || runs_program(stage.kind)) return {train};
   if (!has_own_model(stage)) return {generate, compile, measure};
   return {generate, compile, measure, train};

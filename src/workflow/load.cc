@@ -156,10 +156,11 @@ class Loader {
           most = std::max(most, holder == resources ? most_gpus_unnamed(stage, job) : most_gpus(stage, job));
       refuse_gpus(*holder, fmt::format("`resources`: the {} of these stages", who), most, idle_gpus_);
     };
-    check(resources, {"measure", "train"}, "jobs");
+    check(resources, {"measure", "train", "service"}, "jobs");
     check(resources->find("measure"), {"measure"}, "measure jobs");
     check(resources->find("train"), {"train"}, "train jobs");
     check(resources->find("generate"), {"generate"}, "generate jobs");
+    check(resources->find("service"), {"service"}, "services");
   }
 
   // What a shard without a time limit may use cannot be told beforehand.

@@ -29,7 +29,7 @@ Json or_reference(Json schema) { return {{"anyOf", {std::move(schema), reference
 Json resources_schema() {
   const Json keys = properties_schema(resource_keys(), Resources{});
   Json properties = keys;
-  for (const char* job : {"generate", "compile", "measure", "train"})
+  for (const char* job : {"generate", "compile", "measure", "train", "service"})
     properties[job] = closed_map(keys, "For these jobs alone.");
   return closed_map(std::move(properties), "What a shard may use, for all jobs and by job.");
 }

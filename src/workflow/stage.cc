@@ -20,12 +20,13 @@ using yaml::MapReader;
 using yaml::mistake_at;
 using yaml::Node;
 
-const std::vector<std::string> kJobNames = {"generate", "compile", "measure", "train"};
+const std::vector<std::string> kJobNames = {"generate", "compile", "measure", "train", "service"};
 
 Resources& resources_of(StageSpec& spec, std::string_view job) {
   if (job == "generate") return spec.generate;
   if (job == "compile") return spec.compile;
   if (job == "measure") return spec.measure;
+  if (job == "service") return spec.service;
   return spec.train;
 }
 
@@ -52,8 +53,14 @@ void read_resources(const Node& node, StageSpec& spec, Diagnostics& mistakes, Di
   for (const std::string& job : kJobNames) {
     const auto value = map.value(job);
     if (!value) continue;
+    if (spec.kind == "service" && job != "service") {
+      mistakes.push_back(mistake_at(value->place(), fmt::format("`resources`: a service has no {} jobs", job),
+                                    "service: {gpus: 1}"));
+      continue;
+    }
     read_map(resource_keys(), *value, "`resources: " + job + "`", resources_of(spec, job), mistakes);
-    refuse_gpus(*value, "`resources`: " + job + " jobs", most_gpus(spec, job), idle);
+    refuse_gpus(*value, "`resources`: " + job + " jobs", most_gpus(spec, job), idle,
+                job == "service" ? "a stage of kind service has them" : "");
     if (const Node* shares = value->find(kShardsAGpu); shares != nullptr && job != "measure")
       mistakes.push_back(mistake_at(shares->place(),
                                     fmt::format("`resources`: {} jobs do not share a GPU", job),
@@ -411,10 +418,10 @@ void refuse_gpus(const Node& resources, const std::string& who, int most, Diagno
 }
 
 int most_gpus(const StageSpec& spec, std::string_view job) {
-  if (job == "measure") return most_gpus_unnamed(spec, job);
+  if (job == "measure" || job == "service") return most_gpus_unnamed(spec, job);
   if (spec.policy && !(job == "train" && has_own_model(spec))) return 0;  // the server has them
   const std::string& kind = spec.kind;
-  if (kind.empty() || runs_program(kind))
+  if (kind.empty() || kind == "command")
     return job == "train" || (job == "generate" && kind.empty()) ? kMostGpus : 0;
   const KindRule* const rule = find_kind(kind);
   const bool runs =
@@ -424,7 +431,8 @@ int most_gpus(const StageSpec& spec, std::string_view job) {
 }
 
 int most_gpus_unnamed(const StageSpec& spec, std::string_view job) {
-  if (job == "train") return spec.kind.empty() || runs_program(spec.kind) ? kMostGpus : 0;
+  if (job == "train") return spec.kind.empty() || spec.kind == "command" ? kMostGpus : 0;
+  if (job == "service") return spec.kind.empty() || spec.kind == "service" ? kMostGpus : 0;
   if (job != "measure" || runs_program(spec.kind) || spec.kind == "sft") return 0;
   return spec.kind.empty() || spec.device != "cpu" ? 1 : 0;
 }

@@ -184,8 +184,9 @@ struct ThreeStages {
       stage.kind = std::string(name) == "server" ? "service" : "command";
       stage.settings = workflow::CommandSettings{};
       if (stage.kind == "service") stage.settings = workflow::ServiceSettings{};
-      stage.train.cpus = 2;
-      stage.train.memory_bytes = 2ull << 30;
+      Resources& takes = stage.kind == "service" ? stage.service : stage.train;
+      takes.cpus = 2;
+      takes.memory_bytes = 2ull << 30;
       spec.stages.push_back(std::move(stage));
     }
     spec.stages[1].needs = {"server"};

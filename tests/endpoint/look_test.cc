@@ -34,6 +34,22 @@ TEST(Look, WhatAServerSaysOfItselfAndWhatATrialShows) {
   EXPECT_FALSE(look.log_probabilities);
 }
 
+TEST(Look, ASlotOfLlamaCppHasAPartOfItsContext) {
+  const FaultServer server([](const Got& got) -> Reply {
+    if (got.path == "/v1/models")
+      return {.body =
+                  R"({"data":[{"id":"m","owned_by":"llamacpp","meta":{"n_ctx":2048,"n_ctx_train":8192}}]})"};
+    if (got.path == "/props") return {.body = R"({"build_info":"b1-0c1e570","total_slots":16})"};
+    if (got.path == "/v1/chat/completions") return chat_reply({"Hello", "Hi"});
+    return {.status = 404, .body = "{}"};
+  });
+  const Look look = look_at({.url = server.url()});
+  EXPECT_EQ(look.kind, "llama.cpp");
+  EXPECT_EQ(look.version, "b1-0c1e570");
+  ASSERT_EQ(look.models.size(), 1u);
+  EXPECT_EQ(look.models[0].context, 2048u);
+}
+
 TEST(Look, AServerOfAnUnknownKindThatCannotChat) {
   const FaultServer server([](const Got& got) -> Reply {
     if (got.path == "/v1/models") return {.body = R"({"data":[{"id":"base"}, 7]})"};

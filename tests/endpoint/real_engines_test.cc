@@ -1,7 +1,6 @@
-// The client and trained weights against vLLM and SGLang themselves, on the CPU, with a tiny model of random
-// weights. They want other versions of torch than this project, and some gigabytes: they are tried where
-// WARPSMITH_VLLM and WARPSMITH_SGLANG name the python3 of an environment that has them
-// (tests/endpoint/README.md).
+// The client against llama.cpp, vLLM and SGLang themselves, on the CPU; the last two get trained weights, too, of
+// a tiny model of random weights. They want other versions of torch than this project, and some gigabytes: they
+// are tried where variables of the environment say where they are (tests/endpoint/README.md).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,10 +24,10 @@ using ::testing::HasSubstr;
 
 struct Engine {
   const char* name;      // as it says it
-  const char* variable;  // of the environment
-  const char* weights;   // how it gets a stage's
+  const char* variable;  // of the environment: its python3, or its program
+  const char* weights;   // how it gets a stage's; empty: it does not
   const char* lora;      // keys of the workflow
-  std::vector<std::string> (*argv)(const std::string& python, const std::string& model, int port);
+  std::vector<std::string> (*argv)(const std::string& program, const std::string& model, int port);
 };
 
 const Engine kEngines[] = {{"vLLM", "WARPSMITH_VLLM", "vllm_lora", "lora: {rank: 8, alpha: 16}\n",
@@ -82,27 +81,49 @@ const Engine kEngines[] = {{"vLLM", "WARPSMITH_VLLM", "vllm_lora", "lora: {rank:
                                                               "--disable-overlap-schedule"};
                             }}};
 
+// Of its 32,768 tokens of context each of 16 requests has 2,048.
+const Engine kLlamaCpp = {"llama.cpp", "WARPSMITH_LLAMA_SERVER", "", "",
+                          [](const std::string& program, const std::string& model, int port) {
+                            return std::vector<std::string>{
+                                program, "-m",    model, "--alias", model, "--port", std::to_string(port),
+                                "-c",    "32768", "-np", "16"};
+                          }};
+
 class RealEngine : public testing::TestWithParam<Engine> {
  protected:
   void SetUp() override {
-    const char* const python = std::getenv(GetParam().variable);
+    const char* const program = std::getenv(GetParam().variable);
+    if (program == nullptr)
+      GTEST_SKIP() << GetParam().variable << " does not say where " << GetParam().name << " is";
+    if (GetParam().weights[0] == '\0')
+      take_model();
+    else
+      make_model();
+    if (HasFatalFailure() || IsSkipped()) return;
+    server_ = {.url = "http://127.0.0.1:" + std::to_string(port_) + "/v1", .model = model_};
+    served_.emplace(GetParam().argv(program, model_, port_), scratch_ / "server.txt");
+    ASSERT_TRUE(served_->answers(server_)) << served_->log();
+  }
+  void take_model() {
+    const char* const model = std::getenv("WARPSMITH_GGUF");
+    if (model == nullptr) GTEST_SKIP() << "WARPSMITH_GGUF names no model";
+    model_ = model;
+  }
+  void make_model() {
     const auto own = python::find_python();
-    if (python == nullptr || !own)
-      GTEST_SKIP() << GetParam().variable << " names no python3 that has " << GetParam().name;
+    if (!own) GTEST_SKIP() << "there is no python3 that makes a model";
     int status = 0;
     const std::string said =
         output_of("'" + own->string() + "' " WARPSMITH_SOURCE_DIR "/tests/model/hugging_face_folder.py '" +
                       model_ + "'",
                   &status);
     ASSERT_EQ(status, 0) << said;
-    served_.emplace(GetParam().argv(python, model_, port_), scratch_ / "server.txt");
-    ASSERT_TRUE(served_->answers(server_)) << served_->log();
   }
 
   const Scratch scratch_;
-  const std::string model_ = scratch_ / "model";
+  std::string model_ = scratch_ / "model";
   const int port_ = process::free_port();
-  const Server server_{.url = "http://127.0.0.1:" + std::to_string(port_) + "/v1", .model = model_};
+  Server server_;
   std::optional<Served> served_;
 };
 
@@ -134,9 +155,11 @@ TEST_P(RealEngine, SaysWhatItOffersAndAnswersManyAtOnce) {
   EXPECT_LE(ledger.spent().completion, 360u * 8);
 }
 
+class TrainedEngine : public RealEngine {};
+
 // Stages 2 and 3 train, each with a server that has its weights of each round. The controller is killed in
 // between.
-TEST_P(RealEngine, GetsTheWeightsOfEachRoundOverKills) {
+TEST_P(TrainedEngine, GetsTheWeightsOfEachRoundOverKills) {
   const std::string run = scratch_ / "run", file = scratch_ / "w.yaml";
   const std::string policy = "    policy: {endpoint: {url: \"" + server_.url + "\", model: \"" + model_ +
                              "\"}, weights: " + GetParam().weights + "}\n";
@@ -196,8 +219,12 @@ TEST_P(RealEngine, GetsTheWeightsOfEachRoundOverKills) {
   ASSERT_EQ(status, 0) << third << served_->log();
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, RealEngine, testing::ValuesIn(kEngines),
-                         [](const auto& one) { return std::string(one.param.name); });
+constexpr auto kName = [](const auto& one) {
+  return one.param.weights[0] == '\0' ? std::string("LlamaCpp") : std::string(one.param.name);
+};
+INSTANTIATE_TEST_SUITE_P(Engines, RealEngine, testing::ValuesIn(kEngines), kName);
+INSTANTIATE_TEST_SUITE_P(LlamaCpp, RealEngine, testing::Values(kLlamaCpp), kName);
+INSTANTIATE_TEST_SUITE_P(Engines, TrainedEngine, testing::ValuesIn(kEngines), kName);
 
 }  // namespace
 }  // namespace warpsmith::endpoint

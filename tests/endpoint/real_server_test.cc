@@ -94,6 +94,18 @@ TEST_F(RealServer, AnswersAHundredRequestsAtOnceAndCountsTheirTokens) {
   EXPECT_EQ(ledger.held().all(), 0u);
 }
 
+TEST_F(RealServer, DoctorSaysWhatItOffers) {
+  int status = 0;
+  const std::string doctor = kWarpsmith + "doctor --endpoint " + url() + " --model '" + model() + "' 2>&1";
+  const std::string said = output_of(doctor, &status);
+  EXPECT_EQ(status, 0) << said;
+  EXPECT_THAT(
+      said, testing::AllOf(testing::HasSubstr("chat with " + model()), testing::HasSubstr("it counts them")));
+  const std::string nobody = output_of(kWarpsmith + "doctor --endpoint http://127.0.0.1:1/v1 2>&1", &status);
+  EXPECT_NE(status, 0);
+  EXPECT_THAT(nobody, testing::HasSubstr("http://127.0.0.1:1/v1"));
+}
+
 TEST_F(RealServer, StopsBeforeABudgetIsPassed) {
   Ledger ledger({.tokens = 300}, {});
   Client client({.url = url(), .model = model()}, {.in_flight = 4}, ledger);

@@ -32,6 +32,8 @@ class RunObserver {
   virtual void on_state(const Json& state) = 0;
   // Something that a person wants to know once ("sft 0/train/0: crash (signal 9), started again").
   virtual void on_message(const std::string& message) = 0;
+  // The same where nothing is wrong ("service server is up: http://node7:8000/v1").
+  virtual void on_news(const std::string& message) { on_message(message); }
 };
 
 struct ControllerParts {

@@ -316,8 +316,9 @@ struct StageSpec {
   std::map<std::string, std::string> point;  // matrix values
   std::vector<std::string> needs;            // instance names, sorted
   int generate_shards = 1;  // at least: `generate: {gpus: N}` are N shards, each of which has one GPU
-  Resources generate, compile, measure,
-      train;  // resources by job; collect jobs take compile's, command jobs train's
+  // Resources by job; collect jobs take compile's, command jobs train's.
+  Resources generate, compile, measure, train, service;
+  std::array<Resources*, 5> all_resources() { return {&generate, &compile, &measure, &train, &service}; }
   RetryRule retry;
   double tolerate = 0;  // share of failed shards that the stage survives
   int max_jobs = 0;     // shards of the stage at a time; 0: no limit
