@@ -111,6 +111,12 @@ void add_tasks_synthesize(CLI::App& tasks, CommandContext& context) {
       ->delimiter(',')
       ->check(CLI::IsMember({"chains", "pooling", "convolution"}))
       ->capture_default_str();
+  command
+      ->add_option("--branches", s.branches,
+                   "Share of the tasks in which two branches meet: a residual x + f(x), a gate x * f(x) or a "
+                   "gate by a function of another matrix")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   command->add_option("--longest", s.longest, "Operators of a trained chain, at most")
       ->check(CLI::Range(1, 12))
       ->capture_default_str();

@@ -56,7 +56,8 @@ class Evaluation {
 
   std::vector<double> run() {
     start();
-    for (const std::size_t number : chain_.steps) step(op(number));
+    const Matrix begun = v_;
+    for (const std::size_t number : chain_.steps) step(op(number), begun);
     if (chain_.has_end()) return end(op(chain_.end));
     return v_.at;
   }
@@ -145,9 +146,10 @@ class Evaluation {
       }
   }
 
-  void step(const Operator& one) {
+  void step(const Operator& one, const Matrix& begun) {
     if (one.place == Place::kRow) return row(one);
     Matrix o{1, 1, {std::strtod(one.operand_values, nullptr)}};
+    if (one.operand == Operand::kStart) o = begun;
     if (one.operand == Operand::kMatrix) o = draw(v_.rows, v_.columns);
     if (one.operand == Operand::kRowVector) o = draw(1, v_.columns);
     if (one.operand == Operand::kColumnVector) o = draw(v_.rows, 1);
@@ -264,9 +266,14 @@ std::vector<Input> inputs_of(const Chain& chain) {
     if (factors) out.push_back({names.fresh("w"), Operand::kMatrix, "normal(0, 1 / sqrt(K))", false, true});
   }
   for (const std::size_t number : chain.steps)
-    if (const Operator& one = op(number); one.operand != Operand::kNone && one.operand != Operand::kScalar)
+    if (const Operator& one = op(number); has_input(one))
       out.push_back({names.fresh(one.operand_name), one.operand, one.operand_values});
   return out;
+}
+
+bool has_branch(const Chain& chain) {
+  return std::any_of(chain.steps.begin(), chain.steps.end(),
+                     [](std::size_t step) { return op(step).branches; });
 }
 
 std::size_t start_inputs(const Chain& chain) {

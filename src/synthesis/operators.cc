@@ -64,6 +64,17 @@ Operator window(const char* name, Windows windows, int rank, const char* torch) 
   return {.name = name, .place = Place::kStart, .torch = torch, .windows = windows, .rank = rank};
 }
 
+// Two branches meet: the chain's own, and a function of another matrix or of what the chain began with.
+Operator meeting(const char* name, Operand kind, const char* torch, const char* cuda,
+                 double (*value)(double, double), int flops = 1) {
+  const bool is_start = kind == Operand::kStart;
+  Operator one =
+      operand(name, kind, is_start ? "x" : "g", is_start ? "" : "normal(0, 1)", torch, cuda, value);
+  one.flops = flops;
+  one.branches = true;
+  return one;
+}
+
 Operator in_modules(Operator one, const char* module) {
   one.module = module;
   return one;
@@ -204,6 +215,26 @@ std::vector<Operator> make() {
       window("depthwise_conv2d", Windows::kDepthwise, 2, "conv2d({v}, {o}{p})"),
       window("pointwise_conv1d", Windows::kPointwise, 1, "conv1d({v}, {o}{p})"),
       window("pointwise_conv2d", Windows::kPointwise, 2, "conv2d({v}, {o}{p})"),
+
+      meeting("skip", Operand::kStart, "{v} + {o}", "v + {o}", [](double v, double o) { return v + o; }),
+      meeting("self_gate", Operand::kStart, "{v} * {o}", "v * {o}", [](double v, double o) { return v * o; }),
+      meeting(
+          "self_sigmoid_gate", Operand::kStart, "{v} * torch.sigmoid({o})", "v / (1.f + expf(-{o}))",
+          [](double v, double o) { return v * sigmoid(o); }, 5),
+      meeting(
+          "sigmoid_gate", Operand::kMatrix, "{v} * torch.sigmoid({o})", "v / (1.f + expf(-{o}))",
+          [](double v, double o) { return v * sigmoid(o); }, 5),
+      meeting(
+          "silu_gate", Operand::kMatrix, "{v} * ({o} * torch.sigmoid({o}))", "v * ({o} / (1.f + expf(-{o})))",
+          [](double v, double o) { return v * o * sigmoid(o); }, 6),
+      in_modules(meeting(
+                     "gelu_gate", Operand::kMatrix, "{v} * {o}.gelu()",
+                     "v * (0.5f * {o} * (1.f + erff({o} * 0.70710678f)))",
+                     [](double v, double o) { return v * 0.5 * o * (1 + std::erf(o * std::sqrt(0.5))); }, 7),
+                 "{v} * torch.nn.functional.gelu({o})"),
+      meeting(
+          "relu_residual", Operand::kMatrix, "{v} + torch.relu({o})", "v + fmaxf({o}, 0.f)",
+          [](double v, double o) { return v + std::max(o, 0.0); }, 2),
   };
 }
 
@@ -223,8 +254,15 @@ std::string_view family_of(const Operator& start) {
   return is_convolution(start) ? "convolution" : start.windows == Windows::kNone ? "chains" : "pooling";
 }
 
+bool has_input(const Operator& one) {
+  return one.operand != Operand::kNone && one.operand != Operand::kScalar && one.operand != Operand::kStart;
+}
+
 bool takes(const Operator& start, const Operator& one) {
   if (one.place == Place::kStart) return false;
+  // What a product or windows make is not kept: it would be made twice.
+  if (one.operand == Operand::kStart)
+    return start.windows == Windows::kNone && start.name != std::string_view("matmul");
   return start.windows == Windows::kNone || one.place == Place::kElement || one.place == Place::kAllEnd ||
          (one.place == Place::kOperand && one.operand != Operand::kColumnVector);
 }

@@ -128,8 +128,8 @@ class Writer {
 
   // ---- elements
 
-  std::string load(const Part& part) {
-    if (!part.in.empty()) return part.in + "[i]";
+  std::string load(const Part& part) { return part.in.empty() ? start() : part.in + "[i]"; }
+  std::string start() {
     const std::string start = operators()[chain_.start].name;
     if (start == "x") {
       use("x");
@@ -141,6 +141,7 @@ class Writer {
   }
   std::string operand(std::size_t i, bool as_parameter) {
     if (step(i).operand == Operand::kNone) return "";
+    if (step(i).operand == Operand::kStart && !as_parameter) return start();
     use(operands_[i]);
     return as_parameter ? operands_[i] : element_of(step(i), operands_[i]);
   }
@@ -278,10 +279,11 @@ class Writer {
       if (one.operand == Operand::kMatrix)
         loads.push_back(fmt::format("float4 {0}4 = ((const float4*){0})[i];", name));
       for (int p = 0; p < 4; ++p)
-        of_four[static_cast<std::size_t>(p)].push_back(one.operand == Operand::kScalar ? name
-                                                       : one.operand == Operand::kColumnVector
-                                                           ? name + "[i / (N / 4)]"
-                                                           : fmt::format("{}4.{}", name, kParts[p]));
+        of_four[static_cast<std::size_t>(p)].push_back(
+            one.operand == Operand::kScalar         ? name
+            : one.operand == Operand::kStart        ? of_four[static_cast<std::size_t>(p)].front()
+            : one.operand == Operand::kColumnVector ? name + "[i / (N / 4)]"
+                                                    : fmt::format("{}4.{}", name, kParts[p]));
     }
     code_.push_back(fmt::format("__device__ float f({}) {{", fmt::join(typed, ", ")));
     add(code_, function, 1);
@@ -724,8 +726,7 @@ std::vector<std::string> operand_names_of(const Chain& chain) {
   std::size_t next = start_inputs(chain);
   for (const std::size_t number : chain.steps) {
     const Operator& one = op(number);
-    const bool is_input = one.operand != Operand::kNone && one.operand != Operand::kScalar;
-    out.push_back(is_input ? inputs[next++].name : one.operand_name);
+    out.push_back(has_input(one) ? inputs[next++].name : one.operand_name);
   }
   return out;
 }

@@ -55,6 +55,17 @@ class Drawer {
  public:
   explicit Drawer(std::uint64_t key) : random_(key) {}
 
+  // `branches`: one of the steps is an operator where two branches meet, if the chain has room for it.
+  Chain draw(int longest, std::string_view family, bool branches) {
+    Chain chain = draw(longest, family);
+    if (branches && !chain.steps.empty())
+      chain.steps[static_cast<std::size_t>(random_.below(chain.steps.size()))] = pick(meetings_);
+    return chain;
+  }
+
+  Random& random() { return random_; }
+
+ private:
   Chain draw(int longest, std::string_view family) {
     Chain chain;
     chain.end = operators().size();
@@ -90,9 +101,6 @@ class Drawer {
     return chain;
   }
 
-  Random& random() { return random_; }
-
- private:
   void add_to_windows(Chain& chain, int longest) {
     const bool has_end = random_.uniform() < 0.2;
     if (longest > 2 && random_.uniform() < 0.2) chain.before.push_back(pick(elements_));
@@ -124,7 +132,8 @@ class Drawer {
   const std::vector<std::size_t> elements_ =
       numbers_of([](const Operator& one) { return one.place == Place::kElement; });
   const std::vector<std::size_t> operands_ =
-      numbers_of([](const Operator& one) { return one.place == Place::kOperand; });
+      numbers_of([](const Operator& one) { return one.place == Place::kOperand && !one.branches; });
+  const std::vector<std::size_t> meetings_ = numbers_of([](const Operator& one) { return one.branches; });
   const std::vector<std::size_t> rows_ =
       numbers_of([](const Operator& one) { return one.place == Place::kRow; });
   const std::vector<std::size_t> ends_ = numbers_of(is_end);
@@ -164,12 +173,14 @@ class Synthesizer {
       return Random(random_key({settings_.split_seed, name_key(what)})).uniform();
     };
     const auto is_taken = [&](const Operator& one) {
-      return std::any_of(families_.begin(), families_.end(),
+      return (!one.branches || settings_.branches > 0) &&
+             std::any_of(families_.begin(), families_.end(),
                          [&](const std::string& family) { return family_takes(family, one); });
     };
+    // Where branches meet no operator is held out: then every kind of task can have a branch.
     std::vector<std::pair<double, std::string>> all;
     for (const Operator& one : operators())
-      if (is_taken(one)) all.emplace_back(share(one.name), one.name);
+      if (is_taken(one) && !one.branches) all.emplace_back(share(one.name), one.name);
     std::sort(all.begin(), all.end());
     for (int i = 0; i < settings_.operators_out; ++i)
       out_.operators_out.insert(all.at(static_cast<std::size_t>(i)).second);
@@ -210,9 +221,10 @@ class Synthesizer {
     std::vector<std::size_t> starts;
     for (const std::string& family : families_)
       for (const std::size_t start : starts_of(family)) starts.push_back(start);
-    const std::vector<std::size_t> steps = numbers_of([](const Operator& one) {
+    std::vector<std::size_t> steps = numbers_of([](const Operator& one) {
       return one.place == Place::kElement || one.place == Place::kOperand || one.place == Place::kRow;
     });
+    if (settings_.branches <= 0) std::erase_if(steps, [](std::size_t step) { return op(step).branches; });
     std::vector<std::size_t> ends = numbers_of(is_end);
     ends.push_back(operators().size());
     std::vector<std::vector<std::size_t>> lists = {{}};
@@ -274,7 +286,13 @@ class Synthesizer {
             fmt::format("the grammar has no {} tasks of split {} with at most {} operators: {} were found",
                         count, split, longest, found),
             kExitUsage);
-      Chain chain = drawer.draw(longest, families[static_cast<std::size_t>(found) % families.size()]);
+      // Spread evenly: as many of each `families.size()` tasks in a row.
+      const auto round = static_cast<double>(static_cast<std::size_t>(found) / families.size());
+      const bool branches =
+          std::floor((round + 1) * settings_.branches) > std::floor(round * settings_.branches);
+      Chain chain =
+          drawer.draw(longest, families[static_cast<std::size_t>(found) % families.size()], branches);
+      if (branches && !(has_branch(chain) && is_whole(chain))) continue;
       if (split_of(chain) != kind) continue;
       Synthesised one{.chain = std::move(chain), .id = "", .split = split, .solved = as.solved};
       if (has_windows(one.chain)) {
@@ -373,8 +391,11 @@ std::string flaw_of(const Chain& chain) {
     for (const std::size_t number : *steps) {
       const std::string_view name = op(number).name;
       if (op(number).divides && may_be_zero) return "degenerate: it may divide by 0";
-      may_be_zero = may_be_zero || name == "relu" || name == "hardsigmoid" || name == "hardswish";
+      may_be_zero = may_be_zero || op(number).operand == Operand::kStart || name == "relu" ||
+                    name == "hardsigmoid" || name == "hardswish";
     }
+  if (!chain.steps.empty() && op(chain.steps.front()).operand == Operand::kStart)
+    return "degenerate: a branch without an operator";
   Chain plain;
   plain.end = operators().size();
   if (chain.start == 0 && is_always(plain)) return "degenerate: the input as it is";
@@ -382,9 +403,7 @@ std::string flaw_of(const Chain& chain) {
   std::vector<std::pair<std::vector<std::size_t> Chain::*, std::size_t>> steps;
   for (std::vector<std::size_t> Chain::*of : {&Chain::before, &Chain::steps})
     for (std::size_t i = 0; i < (chain.*of).size(); ++i)
-      if (const Operator& one = op((chain.*of)[i]);
-          one.operand == Operand::kNone || one.operand == Operand::kScalar)
-        steps.emplace_back(of, i);
+      if (!has_input(op((chain.*of)[i]))) steps.emplace_back(of, i);
   const auto name_of = [&](const auto& step) { return op((chain.*step.first)[step.second]).name; };
   const auto erase = [](Chain& from, const auto& step) {
     (from.*step.first).erase((from.*step.first).begin() + static_cast<std::ptrdiff_t>(step.second));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <utility>
 
 #include "warpsmith/base/text.h"
 
@@ -38,12 +39,14 @@ class ReferenceLines {
     bool lines = chain.steps.size() > 3;
     for (const std::size_t number : chain.steps) lines = lines || names_twice(op(number).torch);
     value_ = begin == "gather_rows" ? "torch.index_select(t, 0, idx)" : "x";
+    const bool meets = std::any_of(chain.steps.begin(), chain.steps.end(),
+                                   [](std::size_t step) { return op(step).operand == Operand::kStart; });
+    if (meets && value_ != "x") lines_.push_back("x = " + std::exchange(value_, "x"));
     for (const std::size_t number : chain.before) apply(op(number), "", false);
     if (begin == "matmul") value_ = fmt::format("torch.mm({}, {}{})", value_, prefix, inputs[1].name);
     for (const std::size_t number : chain.steps) {
       const Operator& one = op(number);
-      const bool is_input = one.operand != Operand::kNone && one.operand != Operand::kScalar;
-      std::string operand = is_input ? inputs[next++].name : one.operand_name;
+      std::string operand = has_input(one) ? inputs[next++].name : one.operand_name;
       const bool is_parameter = one.operand == Operand::kRowVector || one.operand == Operand::kScalar;
       if (is_parameter && !operand.empty()) operand = prefix + operand;
       apply(one, operand, lines);
@@ -293,7 +296,8 @@ std::string kernelbench_module(const Chain& chain) {
 double eager_kernels(const Operator& step) {
   const bool whole = step.place == Place::kElement && !names_twice(step.torch);
   const bool softmax = std::string(step.name).ends_with("softmax");
-  return whole || softmax || step.place == Place::kOperand ? 1 : 2.5;
+  if (step.place == Place::kOperand) return step.flops > 1 ? 2 : 1;  // a function of the operand first
+  return whole || softmax ? 1 : 2.5;
 }
 
 double gain_of(const Chain& chain) {
@@ -306,7 +310,8 @@ double gain_of(const Chain& chain) {
   eager += 8 * static_cast<double>(chain.before.size()) * kInner / kRow;
   for (const std::size_t number : chain.steps) {
     const Operator& one = op(number);
-    eager += eager_kernels(one) * (8 + (one.operand == Operand::kMatrix ? 4 : 0));
+    const bool two = one.operand == Operand::kMatrix || one.operand == Operand::kStart;
+    eager += eager_kernels(one) * 8 + (two ? 4 : 0);
     flops += one.flops;
   }
   if (chain.has_end()) {

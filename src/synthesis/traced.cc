@@ -59,6 +59,13 @@ const std::vector<const char*>* lines_of(const std::string_view name) {
       {"gate", {"mul({v}, {o})"}},
       {"difference", {"sub({v}, {o})"}},
       {"maximum", {"maximum({v}, {o})"}},
+      {"skip", {"add({v}, {o})"}},
+      {"self_gate", {"mul({v}, {o})"}},
+      {"self_sigmoid_gate", {"sigmoid({o})", "mul({v}, {0})"}},
+      {"sigmoid_gate", {"sigmoid({o})", "mul({v}, {0})"}},
+      {"silu_gate", {"sigmoid({o})", "mul({o}, {0})", "mul({v}, {1})"}},
+      {"gelu_gate", {"gelu({o})", "mul({v}, {0})"}},
+      {"relu_residual", {"relu({o})", "add({v}, {0})"}},
       {"center", {"mean({v}, [{a}], True)", "sub({v}, {0})"}},
       {"rms_norm",
        {"pow({v}, 2)", "mean({0}, [{a}], True)", "add({1}, 1e-05)", "sqrt({2})", "div({v}, {3})"}},
@@ -526,8 +533,7 @@ std::string reference_of(const Chain& chain, const Traced& traced) {
   }
   for (std::size_t i = first_step; i < chain.steps.size(); ++i) {
     const Operator& one = op(chain.steps[i]);
-    const bool is_input = one.operand != Operand::kNone && one.operand != Operand::kScalar;
-    apply(one, is_input ? names.at(inputs[next++].name) : "");
+    apply(one, has_input(one) ? names.at(inputs[next++].name) : traced.first);
   }
   if (chain.has_end()) apply(op(chain.end), "");
   return text + "  return " + value + "\n";
@@ -621,7 +627,7 @@ double gain_of(const Chain& chain, const Traced& traced) {
   eager += std::max(seen + made + once, static_cast<double>(costs.window_flops) * batch / kFlopsAByte);
   for (std::size_t i = traced.window.has_bias ? 1 : 0; i < chain.steps.size(); ++i) {
     const Operator& one = op(chain.steps[i]);
-    eager += eager_kernels(one) * made * (one.operand == Operand::kMatrix ? 3 : 2);
+    eager += made * (eager_kernels(one) * 2 + (one.operand == Operand::kMatrix ? 1 : 0));
   }
   if (chain.has_end()) eager += made;
   return eager / std::max(static_cast<double>(costs.bytes) * batch + once,

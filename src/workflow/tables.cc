@@ -407,6 +407,14 @@ const Table<SynthesizeSettings>& synthesize_keys() {
                 .words = {"chains", "pooling", "convolution"},
                 .young = true},
        .member = &S::families},
+      {.rule = {.name = "branches",
+                .form = Form::kShare,
+                .meaning = "Share of the tasks in which two branches meet: a residual `x + f(x)`, a gate "
+                           "`x * f(x)` or a gate by a function of another matrix.",
+                .low = 0,
+                .high = 1,
+                .young = true},
+       .member = &S::branches},
   };
   return table;
 }

@@ -191,6 +191,30 @@ TEST_F(ValidateTasks, ProgramsOfWindowsAreRight) {
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
 }
 
+// The operator where a task's branches meet, by its text; "traced …": as KernelBench's tasks are written.
+std::string meeting_of(const std::string& task) {
+  const std::string traced = task.find("dims: [BATCH]") == std::string::npos ? "" : "traced ";
+  for (const char* name :
+       {"skip", "self_gate", "self_sigmoid_gate", "sigmoid_gate", "silu_gate", "gelu_gate", "relu_residual"})
+    for (const char* before : {" ", "["})
+      for (const char* behind : {",", "]"})
+        if (task.find(std::string(before) + name + behind) != std::string::npos) return traced + name;
+  return "";
+}
+
+// Templates of tasks whose branches meet: each operator that does so, in both forms.
+TEST_F(ValidateTasks, ProgramsOfBranchesAreRight) {
+  const fs::path made = scratch_.path() / "made", some = scratch_.path() / "some";
+  ASSERT_EQ(synthesize(made, {"--branches", "1", "--traced-share", "0.5"}, "200").exit_code, 0);
+  EXPECT_EQ(copy_smallest(made, some, meeting_of,
+                          [](const std::string& task) { return static_cast<std::int64_t>(task.size()); })
+                .size(),
+            14u);
+  scratch_path_ = some.string();
+  const process::ChildResult result = validate({"--measure", "--verdicts-only", "--device", "cpu"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+}
+
 // `dataset: {synthesize: {…}}`: made once, kept by what makes them, beside links to the tasks of people.
 TEST_F(ValidateTasks, SynthesisedDatasetsLieInTheCache) {
   add("mine", "return torch.relu(x)");

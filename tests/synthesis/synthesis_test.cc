@@ -592,6 +592,85 @@ TEST(Synthesis, DrawsWhatItDrewBefore) {
   EXPECT_EQ(digest({{.count = 50, .heldout = 20, .program_bytes = 900}, {}, {}}), "c45a6889825596e5");
 }
 
+// Two branches meet: the chain and what it began with, or the chain and a function of another matrix.
+TEST(Branches, AreWrittenInAllForms) {
+  const Chain skip = chain_of({"bias", "gelu", "skip"}), gate = chain_of({"bias", "silu_gate"});
+  EXPECT_EQ(reference_of(skip),
+            "def forward(x: Tensor, b: Tensor) -> Tensor:\n  return (x + b).gelu() + x\n");
+  EXPECT_EQ(reference_of(chain_of({"gather_rows", "relu", "self_gate"})),
+            "def forward(t: Tensor, idx: Tensor) -> Tensor:\n  x = torch.index_select(t, 0, idx)\n"
+            "  return torch.relu(x) * x\n");
+  EXPECT_EQ(reference_of(gate),
+            "def forward(x: Tensor, b: Tensor, g: Tensor) -> Tensor:\n"
+            "  return (x + b) * (g * torch.sigmoid(g))\n");
+  EXPECT_THAT(kernelbench_module(skip), HasSubstr("torch.nn.functional.gelu(x + self.b) + x\n"));
+  const Traced traced = {.sizes = {16, 20}, .first = "predictions", .second = "targets"};
+  EXPECT_EQ(reference_of(chain_of({"tanh", "skip", "silu_gate"}), traced),
+            "def forward(predictions: Tensor, targets: Tensor) -> Tensor:\n"
+            "  v_tanh = torch.tanh(predictions)\n"
+            "  v_add = torch.add(v_tanh, predictions)\n"
+            "  v_sigmoid = torch.sigmoid(targets)\n"
+            "  v_mul = torch.mul(targets, v_sigmoid)\n"
+            "  v_mul_1 = torch.mul(v_add, v_mul)\n"
+            "  return v_mul_1\n");
+  // What it began with is read once and no input of its own.
+  EXPECT_EQ(bytes_of(skip), "8 * M * N + 4 * N");
+  EXPECT_EQ(flops_of(gate), "7 * M * N");
+  const std::vector<double> x = evaluate(chain_of({}), 1), y = evaluate(chain_of({"relu", "skip"}), 1);
+  for (std::size_t i = 0; i < x.size(); ++i) EXPECT_DOUBLE_EQ(y[i], std::max(x[i], 0.0) + x[i]);
+  EXPECT_NEAR(gain_of(chain_of({"relu", "skip"})), (8 + 12) / 8., 1e-9);
+}
+
+TEST(Branches, ProgramsReadTheStartAgain) {
+  std::map<std::string, std::string> sources;
+  for (const Program& program : programs_of(chain_of({"row_softmax", "skip"})))
+    sources[program.name] = program.source;
+  EXPECT_THAT(sources.at("warp_per_row"), HasSubstr("  v = v + x[i];\n"));
+  EXPECT_THAT(programs_of(chain_of({"gather_rows", "relu", "self_gate"})).front().source,
+              HasSubstr("  v = v * t[idx[m] * N + c];\n"));
+  const std::vector<Program> elements = programs_of(chain_of({"relu", "self_gate"}));
+  EXPECT_EQ(elements.back().name, "vector4");
+  EXPECT_THAT(elements.back().source, HasSubstr("o.y = f(v4.y, v4.y);\n"));
+}
+
+TEST(Branches, WithoutUseAreNoTask) {
+  EXPECT_THAT(flaw_of(chain_of({"skip", "relu"})), HasSubstr("degenerate")) << "x + x";
+  EXPECT_THAT(flaw_of(chain_of({"negate", "skip"})), HasSubstr("degenerate")) << "0";
+  EXPECT_THAT(flaw_of(chain_of({"abs", "skip", "l1_norm"})), HasSubstr("degenerate")) << "0 / 0";
+  EXPECT_EQ(flaw_of(chain_of({"tanh", "skip"})), "");
+  EXPECT_FALSE(takes(operator_named("matmul"), operator_named("skip")));
+  EXPECT_FALSE(takes(operator_named("conv2d"), operator_named("self_gate")));
+  EXPECT_TRUE(takes(operator_named("conv2d"), operator_named("sigmoid_gate")));
+}
+
+TEST(Branches, AreDrawnAsOftenAsAskedFor) {
+  Settings settings{{.count = 80,
+                     .heldout = 20,
+                     .traced_share = 0.5,
+                     .families = {"chains", "convolution"},
+                     .branches = 0.5},
+                    {},
+                    {}};
+  const Synthesis made = synthesize(settings);
+  std::map<std::string, int> counts;
+  std::set<std::string> meetings;
+  for (const Synthesised& one : made.tasks) {
+    counts[one.split] += has_branch(one.chain);
+    for (const std::size_t step : one.chain.steps)
+      if (op(step).branches) meetings.insert(op(step).name);
+    for (const std::size_t step : one.chain.steps)
+      EXPECT_TRUE(takes(op(one.chain.start), op(step))) << one.id;
+  }
+  EXPECT_EQ(
+      counts,
+      (std::map<std::string, int>{
+          {"heldout_combination", 10}, {"heldout_length", 10}, {"heldout_operation", 10}, {"train", 40}}));
+  EXPECT_EQ(meetings.size(), 7u);
+  settings.branches = 0;
+  for (const Synthesised& one : synthesize(settings).tasks) EXPECT_FALSE(has_branch(one.chain)) << one.id;
+  EXPECT_EQ(synthesize(settings).operators_out, made.operators_out);
+}
+
 TEST(Synthesis, SaysWhereTheGrammarEnds) {
   EXPECT_THROW(synthesize({{.count = 5000, .longest = 1}, {}, {}}), Error);
 }

@@ -27,7 +27,7 @@ struct Pass {
 enum class Place {
   kStart,      // x itself, a table's rows, a product, windows
   kElement,    // v becomes a function of v
-  kOperand,    // of v and of an element of another input
+  kOperand,    // of v and of an element of another input, or of what the chain began with
   kRow,        // of v and of results of passes over its row
   kRowEnd,     // a row becomes a number
   kColumnEnd,  // a column does
@@ -36,8 +36,8 @@ enum class Place {
   kTranspose
 };
 
-// Where the second operand of an element lies.
-enum class Operand { kNone, kMatrix, kRowVector, kColumnVector, kScalar };
+// Where the second operand of an element lies; kStart: it is what the start made, before all steps.
+enum class Operand { kNone, kMatrix, kRowVector, kColumnVector, kScalar, kStart };
 
 // What a start makes of each window that slides over x: the largest element, their mean, or a sum with
 // weights: over all channels, over each by itself, or of a single place.
@@ -60,7 +60,8 @@ struct Operator {
   const char* hard_values = "";     // a distribution of x that its mistakes show with; may be empty
   bool divides = false;             // by what is 0 for a row of zeros
   Windows windows = Windows::kNone;
-  int rank = 0;  // dimensions that the windows slide in
+  int rank = 0;           // dimensions that the windows slide in
+  bool branches = false;  // two branches meet in it; drawn where the settings ask for branches
 };
 
 // Whether it ends a chain.
@@ -68,6 +69,8 @@ bool is_end(const Operator& one);
 bool is_convolution(const Operator& one);
 // "chains", "pooling", "convolution": which of the settings' `families` chains with this start belong to.
 std::string_view family_of(const Operator& start);
+// Whether its operand is an input of the task.
+bool has_input(const Operator& one);
 // Whether a step or end may stand in a chain with this start. Of windows there are no rows.
 bool takes(const Operator& start, const Operator& one);
 
@@ -100,6 +103,7 @@ struct Input {
 // Of all operands in the order of their steps; names that come twice are numbered: b, b2.
 std::vector<Input> inputs_of(const Chain& chain);
 std::size_t start_inputs(const Chain& chain);  // how many of them the start takes
+bool has_branch(const Chain& chain);
 inline bool has_windows(const Chain& chain) { return op(chain.start).windows != Windows::kNone; }
 std::vector<std::pair<std::string, double>> scalars_of(const Chain& chain);
 

@@ -176,6 +176,7 @@ struct SynthesizeSettings {
   int operators_out = 2;         // operators that are held out
   double least_gain = 1.1;       // synthesis::gain_of()
   std::vector<std::string> families = {"chains"};  // of tasks, synthesis::family_of(): as many of each
+  double branches = 0;                             // of tasks with a step in which two branches meet
 };
 
 struct PromptSettings {
