@@ -17,6 +17,8 @@ std::string percent(double share);  // "12.5 %"
 // "12.5 % [10.0, 15.2]", "1.25× [1.20, 1.31]"; without an interval the value alone.
 std::string with_interval(double share, const std::optional<stats::Interval>& interval);
 std::string speedup_with_interval(double speedup, const std::optional<stats::Interval>& interval);
+std::string times(double speedup);  // "1.25×"
+std::string microseconds(double ns);
 std::string range_words(std::int64_t least, std::int64_t most);  // "4", "3–4"
 std::string group_title(const std::string& group);               // "trained tasks"
 

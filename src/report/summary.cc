@@ -196,6 +196,16 @@ std::vector<VerdictCounts> verdict_counts(const store::Results& results) {
   return rows;
 }
 
+namespace {
+
+std::vector<std::int64_t> samples_of(const store::MeasurementRow& row, const std::vector<std::int64_t>& all) {
+  const auto size = static_cast<std::int64_t>(all.size());
+  if (row.sample_begin < 0 || row.sample_count < 0 || row.sample_count > size - row.sample_begin) return {};
+  return {all.begin() + row.sample_begin, all.begin() + row.sample_begin + row.sample_count};
+}
+
+}  // namespace
+
 std::vector<BestKernel> best_kernels(const store::Results& results) {
   std::map<std::string, BestKernel> best;
   std::map<std::string, double> fastest, fastest_novel;
@@ -229,6 +239,8 @@ std::vector<BestKernel> best_kernels(const store::Results& results) {
     kernel.candidate_ns = row.value.candidate_ns;
     kernel.imprecise = row.value.imprecise;
     kernel.direction = direction_words(row, results.samples);
+    kernel.samples = samples_of(row, results.samples);
+    kernel.divided = row.value.baseline_ratio > 0;
     kernel.shape = shape_text(row.value.shape);
     kernel.roofline_share = roofline_share(row.value);
     kernel.roofline_bound = row.value.roofline_bound;

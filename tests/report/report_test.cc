@@ -571,7 +571,7 @@ TEST(MachineCode, IsToldOfWhereItIsKnown) {
   const std::string page = html(on_a_gpu());
   const auto kernel = [&](const std::string& task) {
     const std::size_t at = page.find("<b>" + task + "</b>");
-    return page.substr(at, page.find("</summary>", at) - at);
+    return page.substr(at, page.find("</p>", at) - at);
   };
   EXPECT_NE(kernel("big").find("of the roofline (memory), tensor cores, 255 registers, 96 bytes of spills,"),
             std::string::npos)
@@ -725,7 +725,7 @@ TEST(Export, JsonHoldsTheSameFigures) {
 
 TEST(Html, AReplayedRunSaysSo) {
   store::Results r = example();
-  EXPECT_EQ(html(r).find("say nothing"), std::string::npos);
+  EXPECT_EQ(html(r).find("its speedups say nothing"), std::string::npos);
   r.provenance = R"({"replay_timings": "other"})";
   EXPECT_NE(html(r).find("its speedups say nothing"), std::string::npos);
 }
@@ -837,24 +837,170 @@ TEST(Html, ControlCharactersAreShown) {
 
 TEST(Html, AnEmptyRunIsAPage) { EXPECT_NE(html(store::Results{}).find("</html>"), std::string::npos); }
 
-// A real browser opens the file without a network, runs its scripts, and hands back the page.
-TEST(Html, ABrowserFindsTablesAndPlots) {
+// The page as a real browser shows it, without a network, its scripts run; `harness`: the page to open instead,
+// which may look into report.html beside it. Empty: there is no browser here.
+std::string in_browser(const std::string& page, const std::string& harness = "") {
   const std::string browser = shell("command -v chromium chromium-browser google-chrome | head -n 1");
-  if (browser.empty()) GTEST_SKIP() << "no Chromium here";
+  if (browser.empty()) return "";
   char name[] = "/tmp/warpsmith-report-XXXXXX";
   const fs::path folder = ::mkdtemp(name);
-  write_file_atomic(folder / "report.html", html(example()));
-  const std::string page = shell(
-      browser.substr(0, browser.find('\n')) +
-      " --headless --no-sandbox --disable-gpu --user-data-dir=" + (folder / "profile").string() +
-      " --virtual-time-budget=5000 --dump-dom file://" + (folder / "report.html").string() + " 2>/dev/null");
+  write_file_atomic(folder / "report.html", page);
+  if (!harness.empty()) write_file_atomic(folder / "harness.html", harness);
+  const std::string out =
+      shell(browser.substr(0, browser.find('\n')) +
+            " --headless --no-sandbox --disable-gpu --allow-file-access-from-files --user-data-dir=" +
+            (folder / "profile").string() + " --virtual-time-budget=5000 --dump-dom file://" +
+            (folder / (harness.empty() ? "report.html" : "harness.html")).string() + " 2>/dev/null");
   fs::remove_all(folder);
+  return out;
+}
+
+TEST(Html, ABrowserFindsTablesAndPlots) {
+  const std::string page = in_browser(html(example()));
+  if (page.empty()) GTEST_SKIP() << "no Chromium here";
   EXPECT_NE(page.find("data-plots=\"3\""), std::string::npos) << page.substr(0, 400);
   for (const char* id : {"id=\"stages\"", "id=\"verdicts\"", "id=\"devices\""})
     EXPECT_NE(page.find(id), std::string::npos) << id;
   EXPECT_NE(page.find("example &lt;run&gt;"), std::string::npos);
   EXPECT_NE(page.find("// &lt;/script&gt;"), std::string::npos);
   EXPECT_EQ(page.find("http://"), std::string::npos) << "the page must not need a network";
+}
+
+// Frames, as a window of a browser without a screen is no narrower than 500 pixels.
+constexpr const char* kHarness = R"(<!doctype html><body><script>
+const told = {};
+function look(frame) {
+  const page = frame.contentDocument, out = {width: frame.contentWindow.innerWidth, ready: page.body.dataset.page};
+  const tasks = () => [...page.querySelectorAll('#winners tbody tr:not([hidden]) th')].map((h) => h.textContent);
+  const head = [...page.querySelectorAll('#winners thead button')].find((b) => b.textContent === 'speedup');
+  out.beyond = page.documentElement.scrollWidth - page.documentElement.clientWidth;
+  head.click();
+  out.down = tasks();
+  head.click();
+  out.up = tasks();
+  const input = page.querySelector('.filter input');
+  input.value = 'HOST';
+  input.dispatchEvent(new Event('input'));
+  out.filtered = tasks();
+  out.count = page.querySelector('.filter output').textContent;
+  page.querySelector('#winners tbody tr:not([hidden]) a').click();
+  return new Promise((done) => setTimeout(() => {
+    const program = page.querySelector('details.kernel[open]');
+    out.opened = program && program.querySelector('b').textContent;
+    out.words = program && [...program.querySelectorAll('.of-word')].map((w) => w.textContent);
+    out.copy = program && program.querySelectorAll('figcaption button').length;
+    done(out);
+  }, 200));
+}
+for (const width of [1200, 400]) {
+  const frame = document.createElement('iframe');
+  frame.style = `width: ${width}px; height: 900px; border: 0`;
+  frame.src = 'report.html';
+  frame.onload = async () => {
+    try { told[width] = await look(frame); } catch (error) { told[width] = {error: String(error)}; }
+    if (Object.keys(told).length === 2) document.body.replaceChildren('TOLD' + JSON.stringify(told) + 'END');
+  };
+  document.body.append(frame);
+}
+</script></body>)";
+
+TEST(Html, ABrowserSortsFiltersAndOpensAtTwoWidths) {
+  store::Results r = on_a_gpu();
+  r.tasks.push_back({"a_task_whose_name_is_longer_than_a_telephone_is_wide_and_has_no_place_to_break_it", "",
+                     "train", "", "", "", "collect", "0c0c0c0c", 1});
+  const std::string page = in_browser(html(r), kHarness);
+  if (page.empty()) GTEST_SKIP() << "no Chromium here";
+  const std::size_t at = page.find(">TOLD"), end = page.find("END", at);
+  ASSERT_NE(at, std::string::npos) << page.substr(0, 2000);
+  const Json told = Json::parse(page.substr(at + 5, end - at - 5));
+  const std::string none = r.tasks.back().id;
+  for (const int width : {1200, 400}) {
+    const Json& of = told.at(std::to_string(width));
+    ASSERT_FALSE(of.contains("error")) << of;
+    EXPECT_EQ(of.at("width"), width);
+    EXPECT_EQ(of.at("ready"), "ready") << "a script failed";
+    EXPECT_LE(of.at("beyond"), 0) << "the page scrolls sideways at " << width;
+    EXPECT_EQ(of.at("down"), Json({"big", "row_softmax", "bigger", none}));
+    EXPECT_EQ(of.at("up"), Json({none, "bigger", "row_softmax", "big"}));
+    EXPECT_EQ(of.at("filtered"), Json({"row_softmax"}));
+    EXPECT_EQ(of.at("count"), "1 of 4");
+    EXPECT_EQ(of.at("opened"), "row_softmax");
+    EXPECT_EQ(of.at("words"), Json({"def", "return", "__global__", "void"}));
+    EXPECT_EQ(of.at("copy"), 2);
+  }
+}
+
+TEST(Winners, LossesAreShownAsSuch) {
+  store::Results r = with_baselines();
+  EXPECT_EQ(html(r).find("class=\"lost\""), std::string::npos);
+  r.baselines[3].value.ratio = r.baselines[3].value.low = r.baselines[3].value.high = 6;
+  const std::string page = html(r);
+  EXPECT_NE(page.find("class=\"lost\">0.50× slower <small>"), std::string::npos);
+  EXPECT_NE(page.find("<td>slower than the best baseline</td>"), std::string::npos);
+  EXPECT_NE(
+      page.find("On 0 the best program is slower than the baseline, on 1 slower than the best baseline."),
+      std::string::npos);
+}
+
+TEST(Winners, HaveADiffToWhatTheyWereMadeFrom) {
+  store::Results r = example();
+  EXPECT_EQ(html(r).find("class=\"diff\""), std::string::npos);
+  store::CandidateRow before = r.candidates[0];
+  before.id = "0000";
+  before.source = "a\nb<\n";
+  r.candidates[0].parent = "0000";
+  r.candidates[0].source = "a\nc\n";
+  r.candidates.push_back(before);
+  EXPECT_NE(html(r).find("<pre class=\"diff\"> a\n<del>-b&lt;</del>\n<ins>+c</ins>\n</pre>"),
+            std::string::npos);
+}
+
+TEST(Winners, ShowTheirRawSamples) {
+  store::Results r = example();
+  r.samples = {1000, 2000, 500, 700};
+  r.measurements[0].sample_begin = 0;
+  r.measurements[0].sample_count = 4;
+  EXPECT_NE(
+      html(r).find(
+          "raw samples: 2 rounds, µs a call</summary><pre>eager\n1.000 2.000\n\nthe program\n0.500 0.700<"),
+      std::string::npos);
+  r.measurements[0].sample_count = 5;
+  EXPECT_EQ(html(r).find("raw samples"), std::string::npos) << "more than there are";
+}
+
+TEST(Story, SaysWhetherItCanBeTrusted) {
+  store::Results r = example();
+  r.provenance = R"({"seed": 7})";
+  r.measurements[0].value.imprecise = true;
+  store::MeasurementRow unstable = r.measurements[0];
+  unstable.value.verdict = Verdict::kUnstable;
+  r.measurements.push_back(unstable);
+  const std::string page = html(r);
+  for (const char* words :
+       {"Measured on Test CPU.", "These are scores of a CPU: they say nothing about a GPU.",
+        "Unstable: 1 of 3 (33.3 %) right programs.", "Imprecise: 1 of 2 (50.0 %) scores.", "Seed 7.",
+        "1 of 1 (100.0 %) tasks have a win over the baseline; 1 of these best programs is a model's own."})
+    EXPECT_NE(page.find(words), std::string::npos) << words;
+  EXPECT_LT(page.find("id=\"story\""), page.find("<table"));
+  r.candidates[0].origin = "dataset";
+  EXPECT_NE(html(r).find("; 0 of these best programs are a model's own."), std::string::npos);
+  r.devices[0].kind = "H100";
+  EXPECT_EQ(html(r).find("say nothing about a GPU"), std::string::npos);
+}
+
+TEST(DevicesOfAPage, EqualRowsAreOne) {
+  store::Results r = example();
+  for (int i = 0; i < 30; ++i) r.devices.push_back(r.devices[0]);
+  r.devices.push_back(r.devices[0]);
+  r.devices.back().host = "there";
+  const std::string page = html(r);
+  const std::size_t at = page.find("id=\"devices\"");
+  const std::string table = page.substr(at, page.find("</table>", at) - at);
+  std::size_t rows = 0;
+  for (std::size_t i = table.find("<tr><th>cpu"); i != std::string::npos;
+       i = table.find("<tr><th>cpu", i + 1))
+    ++rows;
+  EXPECT_EQ(rows, 2u);
 }
 
 }  // namespace

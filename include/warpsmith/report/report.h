@@ -9,7 +9,8 @@
 
 namespace warpsmith::report {
 
-// A whole page: style, data and the plotting library inside it. What the stages changed is drawn without a
+// A whole page: style, data, scripts and the plotting library inside it; first what the run says in a few
+// sentences. Tables can be read without scripts, which sort, filter and colour. What the stages changed is drawn without a
 // library; the other plots need the Chart.js that was found when this was built, and the page says so without
 // it. `results`: of each stage one version (store::current_versions). `note`: a sentence for the head of the
 // page.

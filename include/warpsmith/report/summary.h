@@ -103,6 +103,8 @@ struct BestKernel : CodeFacts {
   std::string baseline;                      // that of the score
   Comparison over;                           // all of them
   std::int64_t correct = 0, tried = 0;       // measurements of the task
+  std::vector<std::int64_t> samples;         // as MeasurementRow has them; empty: they are not there
+  bool divided = false;                      // they are eager's, and the score was divided
 };
 std::vector<BestKernel> best_kernels(const store::Results& results);
 
