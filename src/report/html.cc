@@ -42,7 +42,7 @@ std::string script_json(const Json& value) {
   return out;
 }
 
-std::string times(const std::optional<double>& speedup) { return speedup ? times(*speedup) : "–"; }
+std::string times_or_dash(const std::optional<double>& speedup) { return speedup ? times(*speedup) : "–"; }
 
 std::string stages_table(const std::vector<EvaluationRow>& rows) {
   if (rows.empty()) return "<p>No stage of this run drew programs from a frozen model.</p>\n";
@@ -75,10 +75,11 @@ std::string stages_table(const std::vector<EvaluationRow>& rows) {
           fmt::format("{} ({}) <small>{} [{:.1f}, {:.1f}]{}</small>", r.novel, r.novel_programs,
                       percent(r.novel_share()), 100 * r.novel_interval.low, 100 * r.novel_interval.high,
                       r.of_template > 0 ? fmt::format(", {} as a template", r.of_template) : ""),
-          percent(r.distinct), times(r.mean),
+          percent(r.distinct), times_or_dash(r.mean),
           r.geometric_mean ? speedup_with_interval(*r.geometric_mean, r.geometric_mean_interval) : "–",
-          times(r.quantile75), times(r.median), times(r.quantile25), times(r.max), counted(percent(r.wins)),
-          counted(percent(r.above)), counted(speedup_with_interval(r.one_draw, r.one_draw_interval)),
+          times_or_dash(r.quantile75), times_or_dash(r.median), times_or_dash(r.quantile25),
+          times_or_dash(r.max), counted(percent(r.wins)), counted(percent(r.above)),
+          counted(speedup_with_interval(r.one_draw, r.one_draw_interval)),
           counted(speedup_with_interval(r.one_draw_no_floor, r.one_draw_no_floor_interval)));
     }
     out += "</tbody>\n";
@@ -284,7 +285,7 @@ std::string html(const store::Results& results, const std::string& note) {
       "<section><h2>Training</h2><div class=\"plots\"><figure><figcaption>Loss by step</figcaption><canvas "
       "id=\"plot-loss\"></canvas></figure></div></section>\n";
   out += baselines_html(results);
-  out += "<section><h2>Verdicts by cause</h2>\n" + verdicts_table(verdicts) + "</section>\n";
+  out += "<section id=\"verdicts\"><h2>Verdicts by cause</h2>\n" + verdicts_table(verdicts) + "</section>\n";
   out += opinions_html(results);
   out += "<section id=\"costs\"><h2>What it cost</h2>\n" + cost_table(cost_rows(results), results.currency) +
          novel_costs_html(costs) + "</section>\n";
