@@ -21,7 +21,7 @@ packages=(
   libhdf5-dev hdf5-tools libyaml-cpp-dev libboost-dev libboost-context-dev libboost-filesystem-dev libcli11-dev
   libspdlog-dev libfmt-dev nlohmann-json3-dev libssl-dev libcurl4-openssl-dev libseccomp-dev libgtest-dev libgmock-dev
   libpcre2-dev libicu-dev
-  bubblewrap python3 python3-dev python3-venv libjs-chart.js
+  bubblewrap python3 python3-dev python3-venv
 )
 # Only the tests want these: they read what we wrote with other people's tools, and look at the report in a browser.
 test_packages=(python3-h5py python3-jsonschema python3-yaml chromium)

@@ -16,15 +16,20 @@ Fact fact(std::string name, std::string value, std::string hint = "") {
 
 std::vector<Fact> facts_of(const endpoint::Look& look) {
   std::vector<Fact> facts;
-  facts.push_back(fact("server", (look.kind.empty() ? "of a kind that it does not name" : look.kind) +
-                                     (look.version.empty() ? "" : " " + look.version)));
+  facts.push_back(fact("server",
+                       (look.kind.empty() ? "of a kind that it does not name" : look.kind) +
+                           (look.version.empty() ? "" : " " + look.version),
+                       look.kind.empty()
+                           ? "tried were transformers serve, vLLM, SGLang and llama.cpp; others are "
+                             "known by their documents"
+                           : ""));
   for (const endpoint::ServedModel& model : look.models)
     facts.push_back(fact("model " + model.name, model.context > 0
                                                     ? fmt::format("context of {} tokens", model.context)
                                                     : "it does not say its context"));
   if (look.weights)
-    facts.push_back(fact("new weights", "from a folder, version " + *look.weights,
-                         "policy: {weights: sglang}"));
+    facts.push_back(
+        fact("new weights", "from a folder, version " + *look.weights, "policy: {weights: sglang}"));
   else if (look.kind == "vLLM")
     facts.push_back(fact("new weights", "adapters, where it was started with --enable-lora",
                          "policy: {weights: vllm_lora}"));

@@ -24,6 +24,10 @@ struct Held : Room {
 
 // Empty: the job finds room beside them.
 std::string no_room(const Held& held, const Resources& r, const Room& room) {
+  if (room.shards > 0 && held.shards + 1 > room.shards)
+    return fmt::format(
+        "service {} has {} of the {} jobs that this user may have in the queue, and each shard is one",
+        held.names, held.shards, room.shards);
   if (held.cpus + std::max(1, r.cpus) > room.cpus)
     return fmt::format("service {} has {} of this machine's {} CPUs, and {} are asked for beside it",
                        held.names, held.cpus, room.cpus, std::max(1, r.cpus));
@@ -66,11 +70,12 @@ void refuse_without_room(const workflow::WorkflowSpec& spec, const std::vector<p
   };
   for (std::uint32_t i = 0; i < spec.stages.size(); ++i) {
     if (spec.stages[i].kind == "service" || !may_run(plans[i])) continue;
-    Held held{{.cpus = 0, .memory_bytes = 0, .gpus = {}}, ""};
+    Held held{{.cpus = 0, .memory_bytes = 0, .gpus = {}, .shards = 0}, ""};
     for (std::uint32_t s = 0; s < spec.stages.size(); ++s) {
       const workflow::StageSpec& service = spec.stages[s];
       if (service.kind != "service" || !lives_beside(s, i)) continue;
       const Resources& takes = service.service;
+      ++held.shards;
       held.cpus += std::max(1, takes.cpus);
       held.memory_bytes += takes.memory_bytes;
       held.gpus[takes.gpu_type] += static_cast<std::size_t>(takes.gpus);

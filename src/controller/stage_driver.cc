@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "services.h"
 #include "warpsmith/base/error.h"
@@ -67,9 +68,10 @@ void StageDriver::select() {
     }
     skip_stage(i, plans[i]);
   }
-  if (!core_.parts.executor->outlives())
-    refuse_without_room(*core_.parts.spec, plans,
-                        {core_.parts.slots, core_.parts.memory_bytes, core_.parts.gpus});
+  Room room{core_.parts.slots, core_.parts.memory_bytes, core_.parts.gpus, 0};
+  if (core_.parts.executor->outlives())  // a cluster: its queue has room for what its machines have not
+    room = {std::numeric_limits<int>::max(), 0, {}, core_.parts.executor->capacity()};
+  refuse_without_room(*core_.parts.spec, plans, room);
 }
 
 std::map<std::string, std::string> StageDriver::upstream_digests(std::uint32_t stage) const {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "csv_cell.h"
+#include "curves.h"
 #include "html_text.h"
 #include "warpsmith/report/fast_p.h"
 
@@ -67,11 +68,7 @@ std::string fast_p_html(const std::vector<FastPRow>& rows) {
     if (row.one_draw)
       out += "<tr><td>one draw</td>" + shares(*row.one_draw) + "<td></td><td></td><td></td><td></td></tr>\n";
   }
-  return out +
-         "</tbody></table>\n<div class=\"plots\"><figure><figcaption>fast_p: share of all tasks with a "
-         "correct "
-         "program over p times as fast, the best of each task's samples</figcaption><canvas "
-         "id=\"plot-fast-p\"></canvas></figure></div>\n"
+  return out + "</tbody></table>\n" + fast_p_plots(rows) +
          "<p class=\"note\">fast_p: share of <em>all</em> tasks of the set, also those without a program, "
          "whose "
          "program is correct (verdict ok) and strictly over p times as fast as the baseline. Best of them: "

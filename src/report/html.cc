@@ -6,11 +6,11 @@
 #include <set>
 
 #include "cost_table.h"
+#include "curves.h"
 #include "html_text.h"
 #include "report_json.h"
 #include "story.h"
 #include "version_order.h"
-#include "warpsmith/base/terminal_text.h"
 #include "warpsmith/report/baselines.h"
 #include "warpsmith/report/devices.h"
 #include "warpsmith/report/draws.h"
@@ -21,26 +21,11 @@
 #include "winners_page.h"
 
 extern const char report_css[];
-extern const char report_js[];
 extern const char page_js[];
-extern const char chart_js[];
-extern const unsigned long chart_js_size;
 
 namespace warpsmith::report {
 
 namespace {
-
-// JSON inside <script>: a candidate's source may hold "</script>". Its own escapes show control characters.
-std::string script_json(const Json& value) {
-  std::string out;
-  for (const char c : terminal_text(value.dump(-1, ' ', false, Json::error_handler_t::replace))) {
-    if (c == '<')
-      out += "\\u003c";
-    else
-      out += c;
-  }
-  return out;
-}
 
 std::string times_or_dash(const std::optional<double>& speedup) { return speedup ? times(*speedup) : "–"; }
 
@@ -179,30 +164,6 @@ std::string devices_section(const store::Results& results) {
 }
 
 // What report.js draws.
-Json plot_data(const store::Results& results, const std::vector<FastPRow>& fast_ps) {
-  Json data = {{"fast_p", fast_p_json(fast_ps)}, {"speedups", Json::array()}, {"training", Json::array()}};
-  VersionOrder order(results);
-  const auto place = [&order](const auto& row) { return order.place(row.stage, row.hash8); };
-  std::map<std::size_t, Json> speedups, curves;
-  for (const store::SampleRow& sample : results.generated)
-    if (is_draw(sample) && is_novel(sample)) {
-      Json& one = speedups[place(sample)];
-      if (!one.contains("stage"))
-        one["stage"] = sample.stage + twin_mark(results, sample.stage, sample.hash8);
-      one["values"].push_back(sample.speedup);
-    }
-  for (auto& [at, one] : speedups) data["speedups"].push_back(std::move(one));
-  for (const store::TrainingRow& row : results.training) {
-    Json& curve = curves[place(row)];
-    curve["stage"] = row.stage;
-    curve["step"].push_back(row.step);
-    curve["loss"].push_back(row.loss);
-    curve["kl"].push_back(row.kl);
-  }
-  for (auto& [at, curve] : curves) data["training"].push_back(std::move(curve));
-  return data;
-}
-
 std::string head_html(const store::Results& results, std::size_t tasks, const std::string& note) {
   const Json provenance =
       results.provenance.empty() ? Json::object() : parse_json(results.provenance, "run.json");
@@ -234,22 +195,6 @@ std::string head_html(const store::Results& results, std::size_t tasks, const st
          "<a href=\"#measured-on\">Devices</a></nav>\n";
 }
 
-std::string scripts_html(const store::Results& results, const std::vector<FastPRow>& fast_ps) {
-  std::string out;
-  if (chart_js_size == 0) out += "<p class=\"warning\">Built without Chart.js: some plots are missing.</p>\n";
-  out += "<script type=\"application/json\" id=\"data\">" + script_json(plot_data(results, fast_ps)) +
-         "</script>\n";
-  out += std::string("<script>") + page_js + "</script>\n";
-  if (chart_js_size > 0) {
-    out += "<script>";
-    out += chart_js;
-    out += "</script>\n<script>";
-    out += report_js;
-    out += "</script>\n";
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string html(const store::Results& results, const std::string& note) {
@@ -275,24 +220,21 @@ std::string html(const store::Results& results, const std::string& note) {
   std::string out = head_html(results, kernels.size(), note);
   out += story_html(results, rows, kernels) + headline_section(h, kernels, !tables.empty());
   out += learning + winners_html(results, kernels);
-  out += "<section id=\"of-stages\"><h2>Stages</h2>\n" + stages_table(rows) +
-         "<div class=\"plots\"><figure><figcaption>Speedups of novel correct programs by stage</figcaption>"
-         "<canvas id=\"plot-speedups\"></canvas></figure></div></section>\n";
+  out += "<section id=\"of-stages\"><h2>Stages</h2>\n" + stages_table(rows) + speedups_plot(results) +
+         "</section>\n";
   out += fast_p_html(fast_ps);
   out += devices_html(tables);
   out += paper_html(papers);
-  out +=
-      "<section><h2>Training</h2><div class=\"plots\"><figure><figcaption>Loss by step</figcaption><canvas "
-      "id=\"plot-loss\"></canvas></figure></div></section>\n";
+  out += "<section><h2>Training</h2>" + losses_plot(results) + "</section>\n";
   out += baselines_html(results);
-  out += "<section id=\"verdicts\"><h2>Verdicts by cause</h2>\n" + verdicts_table(verdicts) + "</section>\n";
+  out += "<section><h2>Verdicts by cause</h2>\n" + verdicts_table(verdicts) + "</section>\n";
   out += opinions_html(results);
   out += "<section id=\"costs\"><h2>What it cost</h2>\n" + cost_table(cost_rows(results), results.currency) +
          novel_costs_html(costs) + "</section>\n";
   out += "<section id=\"measured-on\"><h2>Devices</h2>\n" + devices_section(results) + "</section>\n";
   out += "<section><h2>Workflow</h2><details><summary>as it was run</summary><pre>" +
          escape(results.workflow) + "</pre></details></section>\n";
-  return out + scripts_html(results, fast_ps) + "</body></html>\n";
+  return out + "<script>" + page_js + "</script>\n</body></html>\n";
 }
 
 }  // namespace warpsmith::report

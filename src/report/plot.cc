@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "html_text.h"
 
@@ -33,16 +34,18 @@ struct YAxis {
 };
 
 YAxis y_axis(const Plot& plot) {
-  const bool share = plot.scale == PlotScale::kShare;
-  YAxis axis{share ? 0.0 : 1.0, share ? 0.02 : 1.02, 0};
+  const bool share = plot.scale == PlotScale::kShare, value = plot.scale == PlotScale::kValue;
+  constexpr double kFar = std::numeric_limits<double>::max();
+  YAxis axis{share ? 0.0 : value ? kFar : 1.0, share ? 0.02 : value ? -kFar : 1.02, 0};
   for (const PlotLine& line : plot.lines)
-    for (const PlotPoint& point : line.points)
+    for (const PlotPoint& point : line.points) {
       axis.high = std::max({axis.high, point.y, point.interval ? point.interval->high : point.y});
-  const double least = (axis.high - axis.low) / 4, unit = std::pow(10, std::floor(std::log10(least)));
-  for (const double nice : {1.0, 2.0, 2.5, 5.0, 10.0}) {
-    axis.step = nice * unit;
-    if (axis.step >= least * (1 - 1e-9)) break;
-  }
+      if (value) axis.low = std::min(axis.low, point.y);
+    }
+  if (axis.low > axis.high) axis.low = axis.high = 0;  // no point
+  if (value) axis.high = std::max(axis.high, axis.low + std::max(1e-3, 1e-3 * std::abs(axis.low)));
+  axis.step = nice_step((axis.high - axis.low) / 4);
+  if (value) axis.low = axis.step * std::floor(axis.low / axis.step + 1e-9);
   axis.high = axis.low + axis.step * std::ceil((axis.high - axis.low) / axis.step - 1e-9);
   if (share) axis.high = std::min(axis.high, 1.0);
   return axis;
@@ -53,7 +56,8 @@ std::string y_text(double value, const YAxis& axis, PlotScale scale) {
   int decimals = 0;  // as many as the steps have
   for (double step = axis.step * unit; decimals < 4 && std::abs(step - std::round(step)) > 1e-6; step *= 10)
     ++decimals;
-  return fmt::format("{:.{}f}{}", value * unit, decimals, scale == PlotScale::kShare ? " %" : "×");
+  const char* const after = scale == PlotScale::kShare ? " %" : scale == PlotScale::kSpeedup ? "×" : "";
+  return fmt::format("{:.{}f}{}", value * unit, decimals, after);
 }
 
 std::string value_text(const PlotPoint& point, PlotScale scale) {
@@ -84,7 +88,7 @@ class Drawing {
     std::string out = fmt::format("<svg viewBox=\"0 0 {} {:.0f}\" role=\"img\" aria-label=\"{}\">\n", kWidth,
                                   height, escape(plot_.caption));
     out += axes();
-    for (std::size_t i = 0; i < plot_.lines.size(); ++i) out += line(i);
+    for (std::size_t i = 0; i < plot_.lines.size(); ++i) out += plot_.curves ? curve(i) : line(i);
     return out + "</svg>";
   }
 
@@ -117,6 +121,20 @@ class Drawing {
     return out;
   }
 
+  std::string curve(std::size_t index) const {
+    std::string path;
+    for (const PlotPoint& point : plot_.lines[index].points) {
+      const double x = x_of(point.x), y = y_of(point.y);
+      path += path.empty()  ? fmt::format("M{:.1f} {:.1f}", x, y)
+              : plot_.steps ? fmt::format("H{:.1f}V{:.1f}", x, y)
+                            : fmt::format("L{:.1f} {:.1f}", x, y);
+    }
+    if (path.empty()) return "";
+    return fmt::format("<path class=\"line line-{}\" d=\"{}\"{}><title>{}</title></path>\n", style_of(index),
+                       path, index < kMarks.size() ? "" : " stroke-dasharray=\"4 3\"",
+                       escape(plot_.lines[index].name));
+  }
+
   std::string line(std::size_t index) const {
     const PlotLine& of = plot_.lines[index];
     const auto count = static_cast<double>(plot_.lines.size());
@@ -145,6 +163,13 @@ class Drawing {
 };
 
 }  // namespace
+
+double nice_step(double least) {
+  const double unit = std::pow(10, std::floor(std::log10(least)));
+  for (const double nice : {1.0, 2.0, 2.5, 5.0})
+    if (nice * unit >= least * (1 - 1e-9)) return nice * unit;
+  return 10 * unit;
+}
 
 std::string plot_figure(const Plot& plot) {
   return "<figure><figcaption>" + escape(plot.caption) + "</figcaption>" + Drawing(plot).svg() +

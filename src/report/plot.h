@@ -21,7 +21,7 @@ struct PlotLine {
   std::vector<PlotPoint> points;  // from left to right; a line without any keeps its colour
 };
 
-enum class PlotScale { kShare, kSpeedup };  // from 0, in percent; from 1×
+enum class PlotScale { kShare, kSpeedup, kValue };  // from 0, in percent; from 1×; from the least value
 
 struct Plot {
   std::string caption;
@@ -29,7 +29,12 @@ struct Plot {
   double first = 0, last = 1;                         // of the x axis
   std::vector<std::pair<double, std::string>> ticks;  // below it, from left to right
   std::vector<PlotLine> lines;
+  bool curves = false;  // of many points: no marks, and no line beside its place
+  bool steps = false;   // each value holds up to the next point
 };
+
+// The least of 1, 2, 2.5 and 5 times a power of ten that is no less than `least` (over 0).
+double nice_step(double least);
 
 // A <figure>. Lines stand a little beside each other, so that their intervals can be told apart.
 std::string plot_figure(const Plot& plot);

@@ -195,7 +195,7 @@ struct ThreeStages {
     std::vector<plan::StagePlan> plans(spec.stages.size());
     for (plan::StagePlan& plan : plans) plan.action = plan::Action::kRun;
     try {
-      refuse_without_room(spec, plans, {cpus, memory_bytes, {}});
+      refuse_without_room(spec, plans, {cpus, memory_bytes, {}, shards});
       return "";
     } catch (const Error& e) {
       return e.what();
@@ -204,6 +204,7 @@ struct ThreeStages {
   workflow::WorkflowSpec spec;
   int cpus;
   std::uint64_t memory_bytes = 0;
+  std::size_t shards = 0;
 };
 
 TEST(ServiceRoom, WhatMayRunBesideAServiceNeedsRoomBesideIt) {
@@ -226,6 +227,15 @@ TEST(ServiceRoom, WhatMayRunBesideAServiceNeedsRoomBesideIt) {
   EXPECT_THAT(small.refused(),
               HasSubstr("service server has 2.0 GiB of this machine's 3.0 GiB of free memory, "
                         "and 2.0 GiB are asked for beside it"));
+}
+
+TEST(ServiceRoom, AQueueThatTheServicesFillHasNoRoom) {
+  ThreeStages run(4);
+  run.shards = 2;
+  EXPECT_EQ(run.refused(), "");
+  run.shards = 1;
+  EXPECT_THAT(run.refused(),
+              HasSubstr("service server has 1 of the 1 jobs that this user may have in the queue"));
 }
 
 }  // namespace

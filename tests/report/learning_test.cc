@@ -253,7 +253,7 @@ TEST_F(Learned, ThePlotIsTheFirstOfThePageAndWellFormed) {
   const std::string page = html(results_);
   const auto plot = page.find("id=\"learning-evaluate\""), end = page.find("</div>", plot);
   ASSERT_NE(plot, std::string::npos);
-  EXPECT_LT(plot, page.find("<canvas"));
+  EXPECT_LT(plot, page.find("id=\"plot-fast-p\""));
   const std::string panels = page.substr(plot, end - plot);
   for (const char* text :
        {">sft</text>", ">rl</text>", "Valid: share", "Novel: share", "One draw of novel programs",
