@@ -582,7 +582,7 @@ TEST_F(ServiceControllerTest, WhatFindsNoRoomBesideItIsRefusedBeforeItBegins) {
     }
     return std::string();
   };
-  stage(0).train = {.gpus = 1, .gpu_type = "H100"};
+  stage(0).service = {.gpus = 1, .gpu_type = "H100"};
   stage(2).train = {.gpus = 1, .gpu_type = "H100"};  // "b" needs "a": the server has ended
   EXPECT_EQ(refused(), "");
   stage(3).train = {.gpus = 1, .gpu_type = "H100"};  // "other" may run meanwhile
