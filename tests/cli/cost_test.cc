@@ -294,7 +294,7 @@ TEST_F(CostTest, AServiceCostsWhatItTookLastTime) {
   server.name = server.base_name = "server";
   server.kind = "service";
   server.settings = workflow::ServiceSettings{};
-  server.train.gpus = 2;
+  server.service.gpus = 2;
   UsageFinder finder(run_, run_.parent_path());
   const StageCost cost = stage_cost(stages::planned_jobs(server, {}), finder.find("server", "service"));
   EXPECT_DOUBLE_EQ(cost.gpu_hours, 4);
