@@ -39,6 +39,7 @@ std::vector<PlotPoint> histogram(const std::vector<double>& speedups) {
   }
   std::vector<PlotPoint> points;
   for (const auto& [bin, share] : bins) {
+    if (!bins.contains(bin - 1)) points.push_back({bin / kBinsAPower, 0, {}});
     points.push_back({bin / kBinsAPower, share, {}});
     if (!bins.contains(bin + 1)) points.push_back({(bin + 1) / kBinsAPower, 0, {}});
   }

@@ -275,7 +275,7 @@ TEST_F(Learned, ThePlotIsTheFirstOfThePageAndWellFormed) {
                     "trees = [ElementTree.fromstring(p) for p in panels if '<svg' in p]\n"
                     "print(len(trees), [len(t.findall('.//path[@class=\"mark\"]')) for t in trees])\n");
   EXPECT_EQ(output_of("python3 " + (scratch / "read.py").string() + " " + (scratch / "page.html").string()),
-            "4 [4, 4, 4, 4]\n");
+            "7 [4, 4, 4, 4, 0, 0, 0]\n");
 }
 
 TEST_F(Learned, WithoutTwoCheckpointsASentenceStandsInThePlace) {

@@ -444,7 +444,7 @@ TEST(Credit, AStageHasItsOwnProgramsAlone) {
   const std::string plot = plot_of(r, "plot-speedups");
   EXPECT_THAT(plot, testing::HasSubstr("evaluate-sft</title>"));
   EXPECT_THAT(plot, testing::HasSubstr(">0.5×</text>"));
-  EXPECT_THAT(plot, testing::HasSubstr(" d=\"M46.0 8.0H122.5V178.0\""));
+  EXPECT_THAT(plot, testing::HasSubstr(" d=\"M46.0 178.0H46.0V8.0H84.2V178.0\""));
 }
 
 TEST(Header, CountsWhatNobodyMeasuredApart) {
