@@ -1,9 +1,7 @@
 // `warpsmith doctor --site S`: a site file against the live cluster.
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -18,6 +16,7 @@
 #include "warpsmith/base/text.h"
 #include "warpsmith/controller/site_executor.h"
 #include "warpsmith/executor/site_probe.h"
+#include "warpsmith/process/stop_signals.h"
 
 namespace warpsmith::cli {
 
@@ -34,14 +33,7 @@ constexpr auto kSlowestStatus = seconds(10);
 constexpr auto kFileGrace = seconds(5);  // for files of an ended job to show up here
 constexpr auto kMostClearing = seconds(15);
 
-std::atomic<bool> interrupted{false};
-
-void listen_for_signals() {
-  struct sigaction action {};
-  action.sa_handler = [](int) { interrupted = true; };
-  action.sa_flags = SA_RESETHAND;  // a second one takes its usual course
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
-}
+bool interrupted() { return process::StopSignals::asked(); }
 
 // "message (hint)" as a fact that is not ok.
 process::Fact lack(const std::string& name, const std::string& message) {
@@ -83,7 +75,7 @@ class Probes {
   void submit(const std::set<const workflow::SitePlace*>& without) {
     make_folder();
     for (const SiteProbe& probe : executor::site_probes(site_)) {
-      if (without.contains(probe.place) || interrupted) continue;
+      if (without.contains(probe.place) || interrupted()) continue;
       const std::string name = name_ + "-" + std::to_string(all_.size());
       One& one = all_.emplace_back(One{probe, name, folder_ / std::to_string(all_.size()), {}, {}});
       executor::write_probe(probe, name, one.folder, site_.conf, programs_beside());
@@ -108,14 +100,14 @@ class Probes {
         begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(most_s));
     auto next_status = begin + seconds(2);
     Clock::duration pause = seconds(2);
-    while (!interrupted && look(begin) && Clock::now() < end) {
+    while (!interrupted() && look(begin) && Clock::now() < end) {
       std::this_thread::sleep_for(kLook);
       if (Clock::now() < next_status) continue;
       ask();
       pause = std::min<Clock::duration>(pause * 3 / 2, kSlowestStatus);
       next_status = Clock::now() + pause;
     }
-    if (!interrupted && look(begin)) {
+    if (!interrupted() && look(begin)) {
       ask();  // the reason for which they wait now
       look(begin);
     }
@@ -211,7 +203,7 @@ std::set<const workflow::SitePlace*> check_requests(executor::Cluster& cluster,
                                                     FactPrinter& printer) {
   std::set<const workflow::SitePlace*> refused;
   for (const executor::NamedPlace& place : executor::places_of(site)) {
-    if (interrupted) break;
+    if (interrupted()) break;
     const std::string fact = place.name + " request";
     const executor::SlurmJob job = executor::largest_job(site, place, name);
     try {
@@ -274,9 +266,9 @@ int doctor_site(const DoctorSiteOptions& options, CommandContext& context) {
     return printer.finish();
   }
   const std::string name = random_name();
-  listen_for_signals();
+  const process::StopSignals signals;
   const auto refused = check_requests(*cluster, *site, name, printer);
-  if (options.wait_s > 0 && !interrupted) {
+  if (options.wait_s > 0 && !interrupted()) {
     Probes probes(*cluster, *site, fs::absolute(context.results).lexically_normal(), name);
     probes.submit(refused);
     if (!context.json && probes.count() > 0)
@@ -284,9 +276,9 @@ int doctor_site(const DoctorSiteOptions& options, CommandContext& context) {
                   options.wait_s);
     probes.wait(options.wait_s);
     probes.clear();
-    if (!interrupted) probes.report(printer);
+    if (!interrupted()) probes.report(printer);
   }
-  return interrupted ? kExitInterrupted : printer.finish();
+  return interrupted() ? kExitInterrupted : printer.finish();
 }
 
 }  // namespace warpsmith::cli

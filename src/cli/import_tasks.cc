@@ -19,6 +19,7 @@
 #include "warpsmith/base/text.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/machine.h"
+#include "warpsmith/process/stop_signals.h"
 #include "warpsmith/python/folders.h"
 #include "warpsmith/python/interpreter.h"
 #include "warpsmith/python/sandboxed.h"
@@ -269,7 +270,7 @@ void describe_tasks(std::vector<KernelBenchTask>& tasks, bool unsandboxed,
   const fs::path script = folder.path() / "import_task.py", scratch = folder.path() / "scratch";
   write_file_atomic(script, python::import_task_script());
   make_folders(scratch);
-  const StopSignals signals;
+  const process::StopSignals signals;
   const std::size_t fit = process::available_memory() / kUsualBytes;
   const auto children_at_once =
       std::clamp<std::size_t>(std::min(process::allowed_cpus().size(), fit), 1, kMostChildren);

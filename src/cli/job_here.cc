@@ -4,20 +4,17 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <atomic>
 
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/machine.h"
+#include "warpsmith/process/stop_signals.h"
 #include "warpsmith/records/shard.h"
 
 namespace warpsmith::cli {
 
 namespace {
-
-std::atomic<bool> stop_asked{false};
-constexpr std::array<int, 3> kStopSignals = {SIGINT, SIGTERM, SIGHUP};
 
 // That a GPU is of another type is a job program's own word (5): to us this machine lacks something.
 int exit_code_of(const process::ChildResult& result) {
@@ -27,18 +24,6 @@ int exit_code_of(const process::ChildResult& result) {
 
 }  // namespace
 
-StopSignals::StopSignals() {
-  struct sigaction action {};
-  action.sa_handler = [](int) { stop_asked = true; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  for (std::size_t i = 0; i < kStopSignals.size(); ++i) ::sigaction(kStopSignals[i], &action, &before_[i]);
-}
-
-StopSignals::~StopSignals() {
-  for (std::size_t i = 0; i < kStopSignals.size(); ++i) ::sigaction(kStopSignals[i], &before_[i], nullptr);
-  stop_asked = false;
-}
-
 // Those that a signal has reached too are not waited for any longer than it takes to end them.
 void wait_for_all(std::vector<process::Child>& children) {
   constexpr int kLookMs = 20;  // what they print is taken at each look
@@ -46,7 +31,7 @@ void wait_for_all(std::vector<process::Child>& children) {
     std::vector<pollfd> ends;
     for (process::Child& child : children)
       if (child.running()) ends.push_back({child.event_fd(), POLLIN, 0});
-    if (stop_asked) {
+    if (process::StopSignals::asked()) {
       for (process::Child& child : children) child.kill();
       for (process::Child& child : children) child.wait();
       throw Error("interrupted", kExitInterrupted);

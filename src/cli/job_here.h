@@ -1,9 +1,6 @@
 // Job programs that a command runs on this machine, without a workflow: for `validate`, `bench` and `import`.
 #pragma once
 
-#include <signal.h>
-
-#include <array>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -25,25 +22,13 @@ std::map<std::filesystem::path, std::vector<task::Task>> by_dataset(const std::v
 // Until all have ended. Throws Error (kExitInterrupted) where a signal asks for the end, and ends them.
 void wait_for_all(std::vector<process::Child>& children);
 
-// While one lives, the first SIGINT, SIGTERM or SIGHUP asks for an orderly end: the job that runs is stopped,
-// and run_job() throws. A second one takes its usual course.
-class StopSignals {
- public:
-  StopSignals();
-  ~StopSignals();
-  StopSignals(const StopSignals&) = delete;
-  StopSignals& operator=(const StopSignals&) = delete;
-
- private:
-  std::array<struct sigaction, 3> before_{};
-};
-
 // Runs a job program on `items` and returns the records of all shards. `shards` run beside each other. The program follows
 // from the job's name: "compile…" or "measure…". Throws Error with the program's log, and its exit code,
 // where it fails; with kExitInterrupted where a signal asks for the end. `gpu`: the UUID of the one that it
 // may see; empty: those that we see.
-ShardRecords run_job(const std::filesystem::path& run, const std::string& job_name, const std::vector<Json>& items,
-                const Json& params, int shards, const std::string& gpu = "");
+ShardRecords run_job(const std::filesystem::path& run, const std::string& job_name,
+                     const std::vector<Json>& items, const Json& params, int shards,
+                     const std::string& gpu = "");
 
 // The first of this machine's usable GPUs that is of type `device`, or of any where that is `auto`. Nothing:
 // there is none, or `device` is `cpu`.

@@ -12,6 +12,7 @@
 #include "print.h"
 #include "warpsmith/base/temporary_folder.h"
 #include "warpsmith/process/gpus.h"
+#include "warpsmith/process/stop_signals.h"
 
 namespace warpsmith::cli {
 
@@ -113,7 +114,7 @@ Measurement MeasuredHere::measurement() const {
 
 void measure_here(const fs::path& datasets, const DeviceHere& device, const MeasureOptions& options,
                   std::vector<MeasuredHere>& all, const std::function<bool(std::size_t)>& again) {
-  const StopSignals signals;
+  const process::StopSignals signals;
   TemporaryFolder run("measure");
   if (options.keep) {
     run.keep();

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <ctime>
 #include <memory>
@@ -28,6 +27,7 @@
 #include "warpsmith/controller/site_executor.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/machine.h"
+#include "warpsmith/process/stop_signals.h"
 #include "warpsmith/report/report.h"
 #include "warpsmith/store/results.h"
 #include "warpsmith/workflow/load.h"
@@ -38,22 +38,9 @@ namespace {
 
 using Options = RunOptions;
 
-std::atomic<bool> stop_asked{false};
-std::atomic<bool> time_is_up{false};  // Slurm's warning before the time limit of the controller's job
-
-// The first signal asks for an orderly end; a second one takes its usual course. A job that is told to end by
-// anything but the warning (scancel, `warpsmith cancel`, preemption) does not see to it that it goes on: that
-// is up to whoever told it.
-void listen_for_signals(bool in_job) {
-  struct sigaction action {};
-  action.sa_handler = [](int signal) {
-    if (signal == SIGUSR1) time_is_up = true;
-    stop_asked = true;
-  };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
-  if (in_job) ::sigaction(SIGUSR1, &action, nullptr);
-}
+// Slurm sends it to the controller's job before its time limit. A job that is told to end by anything else
+// (scancel, `warpsmith cancel`, preemption) does not see to it that it goes on: that is up to whoever told it.
+constexpr int kTimeIsUp = SIGUSR1;
 
 std::string random_id() {
   std::random_device device;
@@ -308,7 +295,7 @@ int run_workflow(const Options& options, CommandContext& context) {
         "no sandbox works here (`warpsmith doctor` says why): candidates would run unprotected; "
         "--unsandboxed allows it");
 
-  listen_for_signals(options.in_job);
+  const process::StopSignals signals(options.in_job ? std::vector<int>{kTimeIsUp} : std::vector<int>{});
   const std::string again = command_again(options, context);
   ProgressPrinter progress(::isatty(STDERR_FILENO) == 1, options.quiet);
   StageNotifier observer(progress, spec, run);
@@ -324,7 +311,7 @@ int run_workflow(const Options& options, CommandContext& context) {
   parts.programs = program_folder();
   parts.executor = &executor;
   parts.observer = &observer;
-  parts.interrupted = [] { return stop_asked.load(); };
+  parts.interrupted = [] { return process::StopSignals::asked(); };
   std::set<std::string> doubted;  // GPUs that were told of
   const auto publish_safely = [&run, &progress, &doubted, replayed = replay.has_value()] {
     try {
@@ -353,7 +340,8 @@ int run_workflow(const Options& options, CommandContext& context) {
     outcome.state["doubted_gpus"] = controller::to_json(controller::device_doubts(run));
     progress.clear();
     const int code = finish(outcome, run, again, spec, replay.has_value(), context);
-    if (outcome.kind != controller::RunOutcome::Kind::kDetached || !options.in_job || !time_is_up)
+    if (outcome.kind != controller::RunOutcome::Kind::kDetached || !options.in_job ||
+        !process::StopSignals::asked(kTimeIsUp))
       return code;
     log_info(controller::hand_over(*place.site, json.value("id", ""), options.command));
     return kExitOk;

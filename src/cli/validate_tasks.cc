@@ -5,6 +5,7 @@
 #include "job_here.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/paths.h"
+#include "warpsmith/process/stop_signals.h"
 
 namespace warpsmith::cli {
 
@@ -34,7 +35,7 @@ CheckedTask checked_of(const task::Task& task, const Json& record) {
 // `params` go to warpsmith-measure.
 std::vector<CheckedTask> run_checks(const std::vector<task::Task>& tasks, const Json& params,
                                     const std::string& gpu) {
-  const StopSignals signals;
+  const process::StopSignals signals;
   std::vector<CheckedTask> checked;
   for (const auto& [folder, group] : by_dataset(tasks)) {
     const TemporaryFolder run("validate");
