@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
@@ -23,10 +26,21 @@ std::vector<task::Task> all_tasks() {
 
 const std::vector<GpuTarget> kTargets = {{8, 0, 0}, {8, 6, 0}, {8, 9, 0}, {9, 0, 0}, {9, 0, 'a'}};
 
-class GpuDatasets : public ::testing::TestWithParam<task::Task> {};
+const task::Task& task_of(const std::string& id) {
+  static const std::vector<task::Task> tasks = all_tasks();
+  return *std::ranges::find(tasks, id, &task::Task::id);
+}
+
+std::vector<std::string> ids_of(const std::vector<task::Task>& tasks) {
+  std::vector<std::string> ids;
+  for (const task::Task& task : tasks) ids.push_back(task.id);
+  return ids;
+}
+
+class GpuDatasets : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(GpuDatasets, CompileForEveryArchitecture) {
-  const task::Task& task = GetParam();
+  const task::Task& task = task_of(GetParam());
   CompileOptions options;
   options.cache =
       fs::temp_directory_path() / ("warpsmith-gpu-datasets-" + task.id + std::to_string(::getpid()));
@@ -56,8 +70,8 @@ TEST_P(GpuDatasets, CompileForEveryArchitecture) {
   fs::remove_all(options.cache);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GpuDatasets, ::testing::ValuesIn(all_tasks()),
-                         [](const auto& each) { return each.param.id; });
+INSTANTIATE_TEST_SUITE_P(All, GpuDatasets, ::testing::ValuesIn(ids_of(all_tasks())),
+                         [](const auto& each) { return each.param; });
 
 }  // namespace
 }  // namespace warpsmith::toolchain
