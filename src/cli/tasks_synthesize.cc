@@ -117,6 +117,13 @@ void add_tasks_synthesize(CLI::App& tasks, CommandContext& context) {
                    "gate by a function of another matrix")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
+  command
+      ->add_option(
+          "--half-precision", s.half_precision,
+          "Share of the tasks that have 16 bits an element: float16, or bfloat16 where float16 could "
+          "overflow; products and tasks that are written as KernelBench's stay float32")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   command->add_option("--longest", s.longest, "Operators of a trained chain, at most")
       ->check(CLI::Range(1, 12))
       ->capture_default_str();

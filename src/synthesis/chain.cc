@@ -271,6 +271,38 @@ std::vector<Input> inputs_of(const Chain& chain) {
   return out;
 }
 
+const char* dtype_of(Precision precision) {
+  return precision == Precision::kFloat16    ? "float16"
+         : precision == Precision::kBFloat16 ? "bfloat16"
+                                             : "float32";
+}
+const char* cuda_type_of(Precision precision) {
+  return precision == Precision::kFloat16    ? "half"
+         : precision == Precision::kBFloat16 ? "__nv_bfloat16"
+                                             : "float";
+}
+int bytes_of(Precision precision) { return precision == Precision::kFloat32 ? 4 : 2; }
+
+std::optional<Precision> half_precision_of(const Chain& chain) {
+  if (has_windows(chain) || op(chain.start).name == std::string_view("matmul")) return std::nullopt;
+  const auto sums = [](const Operator& one) {
+    return one.place == Place::kScan ||
+           std::any_of(one.passes.begin(), one.passes.end(), [](const Pass& pass) {
+             return pass.fold == Fold::kSum &&
+                    std::string_view(pass.finish).find("/ N") == std::string_view::npos;
+           });
+  };
+  int products = 0;  // of two values that may both be large
+  for (const std::size_t number : chain.steps) {
+    const Operator& one = op(number);
+    if (sums(one) && !std::string_view(one.name).ends_with("softmax")) return Precision::kBFloat16;
+    products += one.name == std::string_view("square") || one.operand == Operand::kStart ||
+                one.operand == Operand::kMatrix;
+  }
+  const bool large = products > 1 || (chain.has_end() && sums(op(chain.end)));
+  return large ? Precision::kBFloat16 : Precision::kFloat16;
+}
+
 bool has_branch(const Chain& chain) {
   return std::any_of(chain.steps.begin(), chain.steps.end(),
                      [](std::size_t step) { return op(step).branches; });

@@ -69,10 +69,25 @@ class Writer {
       kernel_ = parts.size() == 1 ? "k" : "k" + std::to_string(i + 1);
       write(parts[i]);
     }
-    return fmt::format("{}\n{}\n", fmt::join(plan_, "\n"), fmt::join(code_, "\n"));
+    const char* const header = is_wide()                                 ? ""
+                               : chain_.precision == Precision::kFloat16 ? "#include <cuda_fp16.h>\n"
+                                                                         : "#include <cuda_bf16.h>\n";
+    return fmt::format("{}\n{}{}\n", fmt::join(plan_, "\n"), header, fmt::join(code_, "\n"));
   }
 
  private:
+  bool is_wide() const { return chain_.precision == Precision::kFloat32; }
+  // An element of an input as a float, to compute with.
+  std::string as_float(std::string element) const {
+    return is_wide() ? element : "float(" + std::move(element) + ")";
+  }
+  // Of what a kernel reads or writes: temporaries are float32.
+  const char* type_of(const std::string& name) const {
+    return name == "out" || std::any_of(inputs_.begin(), inputs_.end(),
+                                        [&](const Input& input) { return input.name == name; })
+               ? cuda_type_of(chain_.precision)
+               : "float";
+  }
   bool is_product() const { return operators()[chain_.start].name == std::string("matmul"); }
   const Operator& step(std::size_t i) const { return operators()[chain_.steps[i]]; }
   bool has_rows(std::size_t first, std::size_t last) const {
@@ -116,8 +131,8 @@ class Writer {
     };
     if (!part.in.empty()) pointer(part.in, "float");
     for (const Input& input : inputs_)
-      if (used_.contains(input.name)) pointer(input.name, input.is_index ? "long long" : "float");
-    out.push_back(typed ? "float* " + part.out : part.out);
+      if (used_.contains(input.name)) pointer(input.name, input.is_index ? "long long" : type_of(input.name));
+    out.push_back(typed ? fmt::format("{}* {}", type_of(part.out), part.out) : part.out);
     for (const auto& [name, value] : scalars_of(chain_))
       if (used_.contains(name)) out.push_back(typed ? "float " + name : name);
     for (const char* size : {"M", "N", "K"})
@@ -133,17 +148,18 @@ class Writer {
     const std::string start = operators()[chain_.start].name;
     if (start == "x") {
       use("x");
-      return "x[i]";
+      return as_float("x[i]");
     }
     use("t");
     use("idx");
-    return "t[idx[m] * N + c]";
+    return as_float("t[idx[m] * N + c]");
   }
   std::string operand(std::size_t i, bool as_parameter) {
     if (step(i).operand == Operand::kNone) return "";
     if (step(i).operand == Operand::kStart && !as_parameter) return start();
     use(operands_[i]);
-    return as_parameter ? operands_[i] : element_of(step(i), operands_[i]);
+    if (as_parameter || !has_input(step(i))) return operands_[i];
+    return as_float(element_of(step(i), operands_[i]));
   }
   // "v = …;" of step i; `results`: of its passes.
   std::string line(std::size_t i, const Lines& results, bool as_parameter = false) {
@@ -262,9 +278,14 @@ class Writer {
   void vector4(const Part& part) {
     Lines function, typed = {"float v"}, single = {load(part)};
     std::vector<Lines> of_four(4);
-    Lines loads = {fmt::format("float4 v4 = ((const float4*){})[i];", !part.in.empty() ? part.in : "x")};
+    const std::string four = is_wide() ? "float4" : "Four";
+    const auto load_four = [&](const std::string& name, const std::string& from, const char* place) {
+      return fmt::format("{0} {1}4 = ((const {0}*){2})[{3}];", four, name, from, place);
+    };
+    Lines loads = {load_four("v", !part.in.empty() ? part.in : "x", "i")};
     const char* const kParts = "xyzw";
-    for (int p = 0; p < 4; ++p) of_four[static_cast<std::size_t>(p)] = {fmt::format("v4.{}", kParts[p])};
+    for (int p = 0; p < 4; ++p)
+      of_four[static_cast<std::size_t>(p)] = {as_float(fmt::format("v4.{}", kParts[p]))};
     for (std::size_t i = part.first; i < part.last; ++i) {
       function.push_back(line(i, {}, true));
       const Operator& one = step(i);
@@ -274,17 +295,17 @@ class Writer {
       if (known != typed.end()) continue;  // a scalar that comes twice
       typed.push_back("float " + name);
       single.push_back(operand(i, false));
-      if (one.operand == Operand::kRowVector)
-        loads.push_back(fmt::format("float4 {0}4 = ((const float4*){0})[i % (N / 4)];", name));
-      if (one.operand == Operand::kMatrix)
-        loads.push_back(fmt::format("float4 {0}4 = ((const float4*){0})[i];", name));
+      if (one.operand == Operand::kRowVector) loads.push_back(load_four(name, name, "i % (N / 4)"));
+      if (one.operand == Operand::kMatrix) loads.push_back(load_four(name, name, "i"));
       for (int p = 0; p < 4; ++p)
         of_four[static_cast<std::size_t>(p)].push_back(
             one.operand == Operand::kScalar         ? name
             : one.operand == Operand::kStart        ? of_four[static_cast<std::size_t>(p)].front()
-            : one.operand == Operand::kColumnVector ? name + "[i / (N / 4)]"
-                                                    : fmt::format("{}4.{}", name, kParts[p]));
+            : one.operand == Operand::kColumnVector ? as_float(name + "[i / (N / 4)]")
+                                                    : as_float(fmt::format("{}4.{}", name, kParts[p])));
     }
+    if (!is_wide())
+      code_.push_back(fmt::format("struct alignas(8) Four {{ {} x, y, z, w; }};", type_of(part.out)));
     code_.push_back(fmt::format("__device__ float f({}) {{", fmt::join(typed, ", ")));
     add(code_, function, 1);
     code_.insert(code_.end(), {"  return v;", "}"});
@@ -296,11 +317,11 @@ class Writer {
     launch(fmt::format("cdiv(M * N, {})", 4 * style_.block), b, part);
     Lines body = {fmt::format("int i = blockIdx.x * {} + threadIdx.x;", b), "if (i * 4 >= M * N) return;"};
     add(body, loads, 0);
-    body.emplace_back("float4 o;");
+    body.push_back(four + " o;");
     for (int p = 0; p < 4; ++p)
       body.push_back(
           fmt::format("o.{} = f({});", kParts[p], fmt::join(of_four[static_cast<std::size_t>(p)], ", ")));
-    body.push_back(fmt::format("((float4*){})[i] = o;", part.out));
+    body.push_back(fmt::format("(({}*){})[i] = o;", four, part.out));
     kernel(part, body);
     if (row_ != 0) return;
     kernel_ = one;
@@ -518,8 +539,8 @@ class Writer {
     const bool tiles = style_.column == "tiles";
     plan_.push_back(fmt::format("// plan: launch {}<<<cdiv(N, {}), {}>>>(p, {}, M, N)", second,
                                 tiles ? "32" : b, tiles ? "dim3(32, 32)" : b, part.out));
-    code_.push_back(fmt::format("extern \"C\" __global__ void {}(const float* p, float* {}, int M, int N) {{",
-                                second, part.out));
+    code_.push_back(fmt::format("extern \"C\" __global__ void {}(const float* p, {}* {}, int M, int N) {{",
+                                second, type_of(part.out), part.out));
     Lines rest = {fmt::format("int c = blockIdx.x * {} + threadIdx.x;", b), "if (c >= N) return;",
                   fmt::format("float a = {};", begin_of(pass.fold)),
                   "for (int j = 0; j * 64 < M; j++) " + folded(pass.fold, "a", "p[j * N + c]"),
@@ -577,8 +598,8 @@ class Writer {
     kernel(shares, body);
     plan_.push_back(fmt::format("// plan: launch {}<<<1, 256>>>(p, {}, M, N, G)", second, part.out));
     code_.push_back(
-        fmt::format("extern \"C\" __global__ void {}(const float* p, float* {}, int M, int N, int G) {{",
-                    second, part.out));
+        fmt::format("extern \"C\" __global__ void {}(const float* p, {}* {}, int M, int N, int G) {{", second,
+                    type_of(part.out), part.out));
     Lines rest = begin;
     rest.push_back("for (int i = j; i < G; i += 256) " + folded(pass.fold, "a", "p[i]"));
     add(rest, together, 0);

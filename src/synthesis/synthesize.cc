@@ -324,6 +324,8 @@ class Synthesizer {
       one.traced = draw_traced(chain, drawer.random()(), one.split != "sft_only");
       if (is_known(one)) return drop(dropped.known);
     }
+    if (!one.traced && settings_.half_precision > 0 && drawer.random().uniform() < settings_.half_precision)
+      one.chain.precision = half_precision_of(chain).value_or(Precision::kFloat32);
     // At other sizes it is another task.
     const std::string print =
         one.traced ? sha256_hex(function + task_file(chain, *one.traced, {})) : function;

@@ -129,7 +129,7 @@ int gpu_rows(const Chain& chain) {
   if (op(chain.start).name == std::string("matmul")) return 8192;
   const Traffic traffic = traffic_of(chain);
   const int matrices = std::max(1, traffic.matrices + traffic.writes_matrix);
-  return (128 << 20) / (512 * 4 * matrices) / 1024 * 1024;
+  return (128 << 20) / (512 * bytes_of(chain.precision) * matrices) / 1024 * 1024;
 }
 
 }  // namespace
@@ -140,6 +140,7 @@ std::string title_of(const Chain& chain) {
     std::replace(name.begin(), name.end(), '_', ' ');
     text += (text.empty() ? "" : ", ") + name;
   }
+  if (chain.precision != Precision::kFloat32) text += fmt::format(", in {}", dtype_of(chain.precision));
   if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   return text;
 }
@@ -168,18 +169,21 @@ std::string flops_of(const Chain& chain) {
 std::string bytes_of(const Chain& chain) {
   const Traffic traffic = traffic_of(chain);
   const std::string start = op(chain.start).name;
+  const int size = bytes_of(chain.precision);
   std::vector<std::string> parts;
   if (const int matrices = traffic.matrices + traffic.writes_matrix; matrices > 0)
-    parts.push_back(fmt::format("{} * M * N", 4 * matrices));
+    parts.push_back(fmt::format("{} * M * N", size * matrices));
   if (start == "matmul") parts.emplace_back("4 * (M * K + K * N)");
   if (start == "gather_rows") parts.emplace_back("8 * M");  // rows may repeat: none is sure to be read
   for (const Input& input : inputs_of(chain)) {
-    if (input.operand == Operand::kRowVector) parts.emplace_back("4 * N");
-    if (input.operand == Operand::kColumnVector && !input.is_index) parts.emplace_back("4 * M");
+    if (input.operand == Operand::kRowVector) parts.push_back(fmt::format("{} * N", size));
+    if (input.operand == Operand::kColumnVector && !input.is_index)
+      parts.push_back(fmt::format("{} * M", size));
   }
   if (!traffic.writes_matrix) {
     const Place place = op(chain.end).place;
-    parts.emplace_back(place == Place::kRowEnd ? "4 * M" : place == Place::kAllEnd ? "4" : "4 * N");
+    const char* const each = place == Place::kRowEnd ? " * M" : place == Place::kAllEnd ? "" : " * N";
+    parts.push_back(std::to_string(size) + each);
   }
   return fmt::format("{}", fmt::join(parts, " + "));
 }
@@ -197,9 +201,10 @@ std::string task_file(const Chain& chain, const TaskLabel& label) {
     const Input& input = inputs[i];
     const bool parameter = input.operand == Operand::kRowVector || (i == 1 && start == "matmul") ||
                            (i == 0 && start == "gather_rows");
-    text += fmt::format("  {}: {{role: {}, dtype: {}, shape: {}, values: \"{}\"}}\n", input.name,
-                        parameter ? "parameter" : "data", input.is_index ? "int64" : "float32",
-                        shape_of(input, start, i), input.values);
+    text +=
+        fmt::format("  {}: {{role: {}, dtype: {}, shape: {}, values: \"{}\"}}\n", input.name,
+                    parameter ? "parameter" : "data", input.is_index ? "int64" : dtype_of(chain.precision),
+                    shape_of(input, start, i), input.values);
   }
   if (const auto scalars = scalars_of(chain); !scalars.empty()) {
     std::vector<std::string> list;
@@ -208,7 +213,8 @@ std::string task_file(const Chain& chain, const TaskLabel& label) {
                                  value < 0.01 ? fmt::format("{:.1e}", value) : fmt::format("{}", value)));
     text += fmt::format("scalars: {{{}}}\n", fmt::join(list, ", "));
   }
-  text += fmt::format("outputs:\n  out: {{dtype: float32, shape: {}}}\nreference: |\n", out_shape(chain));
+  text += fmt::format("outputs:\n  out: {{dtype: {}, shape: {}}}\nreference: |\n", dtype_of(chain.precision),
+                      out_shape(chain));
   for (std::size_t at = 0, end = 0; at < reference_of(chain).size(); at = end + 1) {
     const std::string reference = reference_of(chain);
     end = reference.find('\n', at);
@@ -246,6 +252,8 @@ std::string task_file(const Chain& chain, const TaskLabel& label) {
     for (const std::size_t number : *steps)
       if (*op(number).hard_values != '\0') values.emplace_back(op(number).hard_values);
   if (chain.has_end() && *op(chain.end).hard_values != '\0') values.emplace_back(op(chain.end).hard_values);
+  // They are chosen for float32: beyond what 16 bits hold, or where they tell nothing apart.
+  if (chain.precision != Precision::kFloat32) values.resize(centers || divides ? 2 : 3);
   std::vector<std::string> seen;
   for (const std::string& one : values) {
     if (std::find(seen.begin(), seen.end(), one) != seen.end()) continue;
@@ -262,11 +270,14 @@ std::string kernelbench_module(const Chain& chain) {
   const std::vector<Input> inputs = inputs_of(chain);
   std::vector<std::string> arguments, members, given;
   const int rows = gpu_rows(chain);
+  const std::string dtype = chain.precision == Precision::kFloat32
+                                ? ""
+                                : fmt::format(", dtype=torch.{}", dtype_of(chain.precision));
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Input& input = inputs[i];
     if (input.operand == Operand::kRowVector || (i == 1 && start == "matmul")) {
-      members.push_back(fmt::format("self.{0} = nn.Parameter(torch.randn({1}))", input.name,
-                                    i == 1 && start == "matmul" ? "inner, columns" : "columns"));
+      members.push_back(fmt::format("self.{0} = nn.Parameter(torch.randn({1}{2}))", input.name,
+                                    i == 1 && start == "matmul" ? "inner, columns" : "columns", dtype));
       continue;
     }
     arguments.push_back(input.name);
@@ -275,7 +286,7 @@ std::string kernelbench_module(const Chain& chain) {
                              : input.operand == Operand::kColumnVector ? "rows, 1"
                                                                        : "rows, columns";
     given.push_back(input.is_index ? "torch.randint(0, table, (rows,))"
-                                   : fmt::format("torch.randn({})", size));
+                                   : fmt::format("torch.randn({}{})", size, dtype));
   }
   for (const auto& [name, value] : scalars_of(chain))
     members.push_back(fmt::format("self.{} = {}", name, value));

@@ -415,6 +415,15 @@ const Table<SynthesizeSettings>& synthesize_keys() {
                 .high = 1,
                 .young = true},
        .member = &S::branches},
+      {.rule = {.name = "half_precision",
+                .form = Form::kShare,
+                .meaning =
+                    "Share of the tasks that have 16 bits an element: float16, or bfloat16 where float16 "
+                    "could overflow. Products and tasks that are written as KernelBench's stay float32.",
+                .low = 0,
+                .high = 1,
+                .young = true},
+       .member = &S::half_precision},
   };
   return table;
 }

@@ -215,6 +215,31 @@ TEST_F(ValidateTasks, ProgramsOfBranchesAreRight) {
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
 }
 
+// What a task in 16 bits ends with, by its text; empty: it has 32.
+std::string half_end_of(const std::string& task) {
+  const std::size_t dtype = task.find("float16, shape"), ops = task.find("ops: [");
+  if (dtype == std::string::npos) return "";
+  const std::string names = task.substr(ops, task.find(']', ops) - ops);
+  const std::string last = names.substr(names.rfind(' ') + 1);
+  const bool is_end = last.starts_with("row_") || last.starts_with("column_") || last.starts_with("all_") ||
+                      last == "transpose" || last == "logsumexp";
+  return (task[dtype - 1] == 'b' ? "bfloat16 " : "float16 ") +
+         (is_end ? last.substr(0, last.find('_')) : "elements");
+}
+
+// Templates of tasks in 16 bits: each way to end in each type that it comes with.
+TEST_F(ValidateTasks, ProgramsInHalfPrecisionAreRight) {
+  const fs::path made = scratch_.path() / "made", some = scratch_.path() / "some";
+  ASSERT_EQ(synthesize(made, {"--half-precision", "1"}, "200").exit_code, 0);
+  const auto kinds = copy_smallest(made, some, half_end_of, [](const std::string& task) {
+    return static_cast<std::int64_t>(task.size());
+  });
+  EXPECT_GE(kinds.size(), 10u);
+  scratch_path_ = some.string();
+  const process::ChildResult result = validate({"--measure", "--verdicts-only", "--device", "cpu"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+}
+
 // `dataset: {synthesize: {…}}`: made once, kept by what makes them, beside links to the tasks of people.
 TEST_F(ValidateTasks, SynthesisedDatasetsLieInTheCache) {
   add("mine", "return torch.relu(x)");

@@ -18,6 +18,7 @@ namespace warpsmith::synthesis {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // "relu matmul bias row_sum"; a plain start is left out.
 Chain chain_of(const std::vector<std::string>& names) {
@@ -669,6 +670,57 @@ TEST(Branches, AreDrawnAsOftenAsAskedFor) {
   settings.branches = 0;
   for (const Synthesised& one : synthesize(settings).tasks) EXPECT_FALSE(has_branch(one.chain)) << one.id;
   EXPECT_EQ(synthesize(settings).operators_out, made.operators_out);
+}
+
+// float16 only where nothing can overflow it; products and windows never.
+TEST(HalfPrecision, FollowsWhatAChainComputes) {
+  using enum Precision;
+  EXPECT_EQ(half_precision_of(chain_of({"tanh", "bias"})), kFloat16);
+  EXPECT_EQ(half_precision_of(chain_of({"tanh", "row_mean"})), kFloat16);
+  EXPECT_EQ(half_precision_of(chain_of({"row_softmax", "gelu"})), kFloat16);
+  EXPECT_EQ(half_precision_of(chain_of({"tanh", "row_sum"})), kBFloat16);
+  EXPECT_EQ(half_precision_of(chain_of({"tanh", "row_cumsum"})), kBFloat16);
+  EXPECT_EQ(half_precision_of(chain_of({"l2_norm", "gelu"})), kBFloat16);
+  EXPECT_EQ(half_precision_of(chain_of({"square", "gate"})), kBFloat16);
+  EXPECT_EQ(half_precision_of(chain_of({"matmul", "relu"})), std::nullopt);
+  EXPECT_EQ(half_precision_of(chain_of({"conv2d", "relu"})), std::nullopt);
+}
+
+TEST(HalfPrecision, IsWrittenInTaskModuleAndPrograms) {
+  Chain chain = chain_of({"tanh", "bias", "row_sum"});
+  const std::string plain = task_file(chain, {}), module = kernelbench_module(chain);
+  chain.precision = Precision::kBFloat16;
+  const std::string half = task_file(chain, {});
+  EXPECT_THAT(half, HasSubstr("x: {role: data, dtype: bfloat16,"));
+  EXPECT_THAT(half, HasSubstr("out: {dtype: bfloat16,"));
+  EXPECT_THAT(half, HasSubstr("bytes: 2 * M * N + 2 * N + 2 * M\n"));
+  EXPECT_THAT(half, Not(HasSubstr("float32")));
+  EXPECT_THAT(plain, HasSubstr("bytes: 4 * M * N + 4 * N + 4 * M\n"));
+  EXPECT_EQ(reference_of(chain), reference_of(chain_of({"tanh", "bias", "row_sum"})));
+  EXPECT_THAT(kernelbench_module(chain), HasSubstr("torch.randn(columns, dtype=torch.bfloat16)"));
+  EXPECT_THAT(module, Not(HasSubstr("dtype")));
+  for (const Program& program : programs_of(chain)) {
+    EXPECT_THAT(program.source, HasSubstr("#include <cuda_bf16.h>")) << program.name;
+    EXPECT_THAT(program.source, HasSubstr("__nv_bfloat16* out")) << program.name;
+    EXPECT_THAT(program.source, HasSubstr("float(b[c])")) << program.name;
+  }
+}
+
+TEST(HalfPrecision, IsDrawnAsOftenAsAskedForAndChangesNothingElse) {
+  Settings settings{{.count = 400, .traced_share = 0.5, .half_precision = 0.5}, {}, {}};
+  const Synthesis made = synthesize(settings);
+  int narrow = 0, can = 0;
+  for (const Synthesised& one : made.tasks) {
+    const bool is_half = one.chain.precision != Precision::kFloat32;
+    EXPECT_FALSE(is_half && one.traced) << one.id;
+    can += !one.traced && half_precision_of(one.chain).has_value();
+    narrow += is_half;
+  }
+  EXPECT_GT(can, 100);
+  EXPECT_NEAR(narrow, can / 2, can / 5);
+  settings.half_precision = 0;
+  for (const Synthesised& one : synthesize(settings).tasks)
+    EXPECT_EQ(one.chain.precision, Precision::kFloat32) << one.id;
 }
 
 TEST(Synthesis, SaysWhereTheGrammarEnds) {

@@ -167,11 +167,12 @@ TEST(Workflow, SynthesisedTasksAreSplitBesideThoseOfAFolder) {
                                   "\nstages: [{name: c, kind: collect}]\n",
                               "w.yaml", options);
   };
-  for (const char* young : {"families", "branches"})
+  for (const char* young : {"families", "branches", "half_precision"})
     EXPECT_FALSE(to_json(SynthesizeSettings{}).contains(young)) << "older caches are found by their digest";
-  load("{synthesize: {families: [chains, pooling], branches: 30%}}");
+  load("{synthesize: {families: [chains, pooling], branches: 30%, half_precision: 20%}}");
   EXPECT_EQ(to_json(asked).at("families"), Json({"chains", "pooling"}));
   EXPECT_EQ(to_json(asked).at("branches"), 0.3);
+  EXPECT_EQ(to_json(asked).at("half_precision"), 0.2);
   const LoadResult result =
       load("{folder: tasks, synthesize: {count: 3, sft_only: 9}, heldout_operation: [softmax]}");
   ASSERT_TRUE(result.spec) << testing::PrintToString(lines_of(result.mistakes));

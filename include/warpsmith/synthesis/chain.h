@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,11 +80,18 @@ const std::vector<Operator>& operators();
 inline const Operator& op(std::size_t number) { return operators()[number]; }
 const Operator& operator_named(std::string_view name);  // throws Error
 
+// Of all inputs but an index, and of the output. Programs compute in float32.
+enum class Precision { kFloat32, kFloat16, kBFloat16 };
+const char* dtype_of(Precision precision);      // "float16", as in task files and in torch
+const char* cuda_type_of(Precision precision);  // "half"
+int bytes_of(Precision precision);              // of an element
+
 struct Chain {
   std::size_t start = 0;
   std::vector<std::size_t> before = {};  // kElement, on the left factor of a product, or on what windows see
   std::vector<std::size_t> steps;        // kElement, kOperand, kRow
   std::size_t end = 0;                   // operators().size(): none
+  Precision precision = Precision::kFloat32;
   bool has_end() const { return end < operators().size(); }
 
   // Names of all operators, in order; "x" of a plain start is left out.
@@ -104,6 +112,9 @@ struct Input {
 std::vector<Input> inputs_of(const Chain& chain);
 std::size_t start_inputs(const Chain& chain);  // how many of them the start takes
 bool has_branch(const Chain& chain);
+// What 16 bits it can have: none for a product or windows; bfloat16 where a value or a sum may be beyond
+// float16's largest.
+std::optional<Precision> half_precision_of(const Chain& chain);
 inline bool has_windows(const Chain& chain) { return op(chain.start).windows != Windows::kNone; }
 std::vector<std::pair<std::string, double>> scalars_of(const Chain& chain);
 

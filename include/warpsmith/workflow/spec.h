@@ -177,6 +177,7 @@ struct SynthesizeSettings {
   double least_gain = 1.1;       // synthesis::gain_of()
   std::vector<std::string> families = {"chains"};  // of tasks, synthesis::family_of(): as many of each
   double branches = 0;                             // of tasks with a step in which two branches meet
+  double half_precision = 0;                       // of tasks in our form that have 16 bits, where they can
 };
 
 struct PromptSettings {
