@@ -1,5 +1,6 @@
 #include "warpsmith/process/stop_signals.h"
 
+#include <signal.h>
 #include <time.h>
 
 #include <algorithm>
@@ -31,11 +32,19 @@ void on_signal(int signal) {
 
 }  // namespace
 
+struct StopSignals::Before {
+  int signal = 0;
+  struct sigaction action {};
+};
+
 StopSignals::StopSignals(std::vector<int> more) {
   more.insert(more.end(), {SIGINT, SIGTERM, SIGHUP});
   struct sigaction action {};
   action.sa_handler = on_signal;
-  for (const int signal : more) ::sigaction(signal, &action, &before_.emplace_back(signal, action).second);
+  for (const int signal : more) {
+    before_.push_back({.signal = signal});
+    ::sigaction(signal, &action, &before_.back().action);
+  }
 }
 
 StopSignals::~StopSignals() {

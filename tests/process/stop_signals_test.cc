@@ -2,6 +2,7 @@
 #include "warpsmith/process/stop_signals.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,9 +1,6 @@
 // Signals that ask this program to come to an orderly end.
 #pragma once
 
-#include <signal.h>
-
-#include <utility>
 #include <vector>
 
 namespace warpsmith::process {
@@ -22,7 +19,8 @@ class StopSignals {
   static bool asked(int signal);
 
  private:
-  std::vector<std::pair<int, struct sigaction>> before_;
+  struct Before;  // what the signals did
+  std::vector<Before> before_;
 };
 
 }  // namespace warpsmith::process
