@@ -24,97 +24,109 @@ struct Encoder {
     return static_cast<std::uint32_t>(layout.numbers.at(name));
   }
 
-  // Empty where all is well.
+  bool known(const std::string& name) const { return layout.numbers.contains(name); }
+  static PlanProblem launch_error(const task::ConcreteStep& s, const std::string& why) {
+    return {Verdict::kLaunchError, "line " + std::to_string(s.line) + ": " + why};
+  }
+  static PlanProblem unsupported(const task::ConcreteStep& s, const std::string& what) {
+    return {Verdict::kUnsupported, "line " + std::to_string(s.line) + ": the CPU twin has no " + what};
+  }
+  void set_name(WireStep& w, const std::string& name) {
+    w.name = static_cast<std::uint32_t>(names.size());
+    w.name_bytes = static_cast<std::uint32_t>(name.size());
+    names += name;
+  }
+
+  // These are empty where all is well.
   PlanProblem step(const task::ConcreteStep& s) {
     WireStep w{};
     w.line = static_cast<std::uint32_t>(s.line);
-    const auto launch_error = [&](std::string why) {
-      return PlanProblem{Verdict::kLaunchError, "line " + std::to_string(s.line) + ": " + why};
-    };
-    const auto unsupported = [&](std::string why) {
-      return PlanProblem{Verdict::kUnsupported,
-                         "line " + std::to_string(s.line) + ": the CPU twin has no " + why};
-    };
-    const auto known = [&](const std::string& name) { return layout.numbers.contains(name); };
-    const auto set_name = [&](const std::string& name) {
-      w.name = static_cast<std::uint32_t>(names.size());
-      w.name_bytes = static_cast<std::uint32_t>(name.size());
-      names += name;
-    };
+    PlanProblem problem;
     switch (s.kind) {
-      case task::StepKind::kLaunch: {
-        w.kind = WireStepKind::kLaunch;
-        if (s.cluster != std::array<std::int64_t, 3>{1, 1, 1}) return unsupported("clusters");
-        set_name(s.kernel);
-        for (std::size_t i = 0; i < 3; ++i) {
-          if (s.grid[i] < 0 || s.grid[i] > std::numeric_limits<std::int32_t>::max() || s.block[i] < 0 ||
-              s.block[i] > 1024)
-            return launch_error("a grid or block of impossible size");
-          w.grid[i] = static_cast<std::uint32_t>(s.grid[i]);
-          w.block[i] = static_cast<std::uint32_t>(s.block[i]);
-        }
-        if (s.smem < 0 || s.smem > 227 * 1024)
-          return launch_error("dynamic shared memory of " + std::to_string(s.smem) + " bytes");
-        w.dynamic_bytes = static_cast<std::uint64_t>(s.smem);
-        w.cooperative = s.cooperative;
-        w.first_arg = static_cast<std::uint32_t>(args.size());
-        w.arg_count = static_cast<std::uint32_t>(s.args.size());
-        if (s.args.size() > 64) return launch_error("more than 64 arguments");
-        for (const task::ConcreteArg& a : s.args) {
-          using enum task::ArgKind;
-          switch (a.kind) {
-            case kPointer:
-              if (!known(a.tensor)) return launch_error("no operand `" + a.tensor + "`");
-              args.push_back({WireArgKind::kPointer, 8, number(a.tensor)});
-              break;
-            case kI32:
-              args.push_back({WireArgKind::kInteger, 4,
-                              static_cast<std::uint32_t>(static_cast<std::int32_t>(a.integer))});
-              break;
-            case kI64:
-              args.push_back({WireArgKind::kInteger, 8, static_cast<std::uint64_t>(a.integer)});
-              break;
-            case kF64:
-              args.push_back({WireArgKind::kFloat, 8, std::bit_cast<std::uint64_t>(a.real)});
-              break;
-            case kF32:
-              args.push_back(
-                  {WireArgKind::kFloat, 4, std::bit_cast<std::uint32_t>(static_cast<float>(a.real))});
-              break;
-            case kF16:
-              args.push_back({WireArgKind::kFloat, 2, half_bits(a.real)});
-              break;
-            case kTensorMap:
-              return unsupported("tensor maps");
-          }
-        }
+      case task::StepKind::kLaunch:
+        problem = launch(s, w);
         break;
-      }
-      case task::StepKind::kFill: {
-        w.kind = WireStepKind::kFill;
-        if (!known(s.destination)) return launch_error("no operand `" + s.destination + "`");
-        w.destination = number(s.destination);
-        const task::Dtype dtype = layout.operands[w.destination].operand.dtype;
-        if (!bits_of(dtype, s.value, &w.pattern))
-          return unsupported("fill with that number for " + std::string(to_string(dtype)));
-        w.pattern_bytes = static_cast<std::uint32_t>(task::size_of(dtype));
+      case task::StepKind::kFill:
+        problem = fill(s, w);
         break;
-      }
       case task::StepKind::kCopy:
         w.kind = WireStepKind::kCopy;
         if (!known(s.destination) || !known(s.source))
-          return launch_error("no operand `" + (known(s.source) ? s.destination : s.source) + "`");
+          return launch_error(s, "no operand `" + (known(s.source) ? s.destination : s.source) + "`");
         w.destination = number(s.destination);
         w.source = number(s.source);
         break;
       case task::StepKind::kConst:
         w.kind = WireStepKind::kConst;
-        if (!known(s.source)) return launch_error("no operand `" + s.source + "`");
-        set_name(s.destination);
+        if (!known(s.source)) return launch_error(s, "no operand `" + s.source + "`");
+        set_name(w, s.destination);
         w.source = number(s.source);
         break;
     }
     steps.push_back(w);
+    return problem;
+  }
+
+  PlanProblem launch(const task::ConcreteStep& s, WireStep& w) {
+    w.kind = WireStepKind::kLaunch;
+    if (s.cluster != std::array<std::int64_t, 3>{1, 1, 1}) return unsupported(s, "clusters");
+    set_name(w, s.kernel);
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (s.grid[i] < 0 || s.grid[i] > std::numeric_limits<std::int32_t>::max() || s.block[i] < 0 ||
+          s.block[i] > 1024)
+        return launch_error(s, "a grid or block of impossible size");
+      w.grid[i] = static_cast<std::uint32_t>(s.grid[i]);
+      w.block[i] = static_cast<std::uint32_t>(s.block[i]);
+    }
+    if (s.smem < 0 || s.smem > 227 * 1024)
+      return launch_error(s, "dynamic shared memory of " + std::to_string(s.smem) + " bytes");
+    w.dynamic_bytes = static_cast<std::uint64_t>(s.smem);
+    w.cooperative = s.cooperative;
+    w.first_arg = static_cast<std::uint32_t>(args.size());
+    w.arg_count = static_cast<std::uint32_t>(s.args.size());
+    if (s.args.size() > 64) return launch_error(s, "more than 64 arguments");
+    for (const task::ConcreteArg& a : s.args)
+      if (PlanProblem problem = argument(s, a); problem.verdict != Verdict::kOk) return problem;
+    return {};
+  }
+
+  PlanProblem argument(const task::ConcreteStep& s, const task::ConcreteArg& a) {
+    using enum task::ArgKind;
+    switch (a.kind) {
+      case kPointer:
+        if (!known(a.tensor)) return launch_error(s, "no operand `" + a.tensor + "`");
+        args.push_back({WireArgKind::kPointer, 8, number(a.tensor)});
+        break;
+      case kI32:
+        args.push_back(
+            {WireArgKind::kInteger, 4, static_cast<std::uint32_t>(static_cast<std::int32_t>(a.integer))});
+        break;
+      case kI64:
+        args.push_back({WireArgKind::kInteger, 8, static_cast<std::uint64_t>(a.integer)});
+        break;
+      case kF64:
+        args.push_back({WireArgKind::kFloat, 8, std::bit_cast<std::uint64_t>(a.real)});
+        break;
+      case kF32:
+        args.push_back({WireArgKind::kFloat, 4, std::bit_cast<std::uint32_t>(static_cast<float>(a.real))});
+        break;
+      case kF16:
+        args.push_back({WireArgKind::kFloat, 2, half_bits(a.real)});
+        break;
+      case kTensorMap:
+        return unsupported(s, "tensor maps");
+    }
+    return {};
+  }
+
+  PlanProblem fill(const task::ConcreteStep& s, WireStep& w) {
+    w.kind = WireStepKind::kFill;
+    if (!known(s.destination)) return launch_error(s, "no operand `" + s.destination + "`");
+    w.destination = number(s.destination);
+    const task::Dtype dtype = layout.operands[w.destination].operand.dtype;
+    if (!bits_of(dtype, s.value, &w.pattern))
+      return unsupported(s, "fill with that number for " + std::string(to_string(dtype)));
+    w.pattern_bytes = static_cast<std::uint32_t>(task::size_of(dtype));
     return {};
   }
 };

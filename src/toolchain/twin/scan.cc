@@ -52,15 +52,21 @@ class Scanner {
     }
   }
 
-  // One declaration that begins at `head`; gives the place behind it.
-  std::size_t declaration(std::size_t head, std::size_t end, const std::string& class_name) {
-    Function f;
-    f.head = head;
-    f.in_class = !class_name.empty();
-    f.class_name = class_name;
+  // What is known of a declaration up to a token of it.
+  struct Declared {
+    Function function;
     bool has_name = false, assigned = false, members = false, shared = false, is_using = false;
     std::string_view introducer;  // namespace, struct, class, union, enum
     std::string introduced;
+  };
+
+  // One declaration that begins at `head`; gives the place behind it.
+  std::size_t declaration(std::size_t head, std::size_t end, const std::string& class_name) {
+    Declared d;
+    Function& f = d.function;
+    f.head = head;
+    f.in_class = !class_name.empty();
+    f.class_name = class_name;
     for (std::size_t i = head; i < end;) {
       const std::string_view t = text(i);
       if (tokens_[i].kind == TokenKind::kDirective) {
@@ -71,9 +77,9 @@ class Scanner {
         if (close >= end) fail(i, "a template parameter list does not end");
         i = close + 1;
       } else if (t == ";") {
-        if (shared)
+        if (d.shared)
           scan_.file_shared.emplace_back(head, i);
-        else if (has_name && !assigned && !is_using)
+        else if (d.has_name && !d.assigned && !d.is_using)
           add_function(f);
         return i + 1;
       } else if (t == "(" || t == "[") {
@@ -83,82 +89,99 @@ class Scanner {
       } else if (t == "{") {
         const std::size_t close = matching(tokens_, i);
         if (close >= tokens_.size()) fail(i, "a `{` is not closed");
-        const bool initialiser =
-            assigned || (has_name && members && is_name(i - 1) && text(i - 1) != "const");
-        if (has_name && !initialiser) {
-          f.body_open = i;
-          f.body_close = close;
-          add_function(f);
-          return close + 1;
-        }
-        if (!initialiser && !has_name && introducer != "enum" &&
-            (introducer == "namespace" || (head + 2 == i && text(head) == "extern"))) {
-          scope(i + 1, close, "");
-          return close + 1;
-        }
-        if (!initialiser && !has_name &&
-            (introducer == "struct" || introducer == "class" || introducer == "union")) {
-          if (!introduced.empty()) scan_.classes.insert(introduced);
-          scope(i + 1, close, introduced.empty() ? "?" : introduced);
-        }
+        if (braces(d, i, close)) return close + 1;
         i = close + 1;
       } else if (t == "}" || t == ")" || t == "]") {
         fail(i, "unexpected `" + std::string(t) + "`");
       } else if (t == "=") {
         // `= default`, `= delete` and `= 0` end a function's declaration; elsewhere a variable gets its
         // value.
-        assigned = true;
+        d.assigned = true;
         ++i;
-      } else if (t == ":" && has_name) {
-        members = true;
+      } else if (t == ":" && d.has_name) {
+        d.members = true;
         ++i;
       } else if (is_name(i)) {
-        if (t == "__global__")
-          f.is_global = true;
-        else if (t == "__device__")
-          f.is_device = true;
-        else if (t == "constexpr" || t == "consteval")
-          f.is_constexpr = true;
-        else if (t == "__shared__")
-          shared = true;
-        else if (t == "using" || t == "typedef" || t == "friend")
-          is_using = true;
-        else if (introducer.empty() &&
-                 (t == "namespace" || t == "struct" || t == "class" || t == "union" || t == "enum"))
-          introducer = t;
-        else if (!introducer.empty() && introduced.empty() && t != "alignas" && t != "__align__" &&
-                 t != "class")
-          introduced = t;
-        const bool skipped = is_listed(kNotFunctions, t);
-        if (t == "operator" && !has_name && !assigned) {
-          std::size_t open = i + 1;
-          if (text(open) == "(" && text(open + 1) == ")") open += 2;
-          while (open < end && text(open) != "(") ++open;
-          name_function(f, "operator", i, open, end, &has_name);
-          i = has_name ? f.params_close + 1 : i + 1;
-        } else if (text(i + 1) == "(" && !skipped && !has_name && !assigned && !shared) {
-          name_function(f, std::string(t), i, i + 1, end, &has_name);
-          i = f.params_close + 1;
-        } else if (text(i + 1) == "<" && !has_name && !assigned) {
-          // A template's explicit specialisation, `void k<float>(…)`, or a template-id in a type.
-          const std::size_t close = matching_angle(tokens_, i + 1);
-          if (close < end && text(close + 1) == "(" && !shared) {
-            name_function(f, std::string(t), i, close + 1, end, &has_name);
-            i = f.params_close + 1;
-          } else {
-            i = close < end ? close + 1 : i + 1;
-          }
-        } else if (skipped && text(i + 1) == "(") {
-          i = std::min(matching(tokens_, i + 1), end - 1) + 1;
-        } else {
-          ++i;
-        }
+        take_word(d, t);
+        i = behind_name(d, i, end);
       } else {
         ++i;
       }
     }
     // The end of the file without `;`: the compiler says what is missing.
     return end;
+  }
+
+  // The braces at `i`; whether the declaration ends with them.
+  bool braces(Declared& d, std::size_t i, std::size_t close) {
+    const bool initialiser =
+        d.assigned || (d.has_name && d.members && is_name(i - 1) && text(i - 1) != "const");
+    if (initialiser) return false;
+    if (d.has_name) {
+      d.function.body_open = i;
+      d.function.body_close = close;
+      add_function(d.function);
+      return true;
+    }
+    const std::size_t head = d.function.head;
+    if (d.introducer != "enum" &&
+        (d.introducer == "namespace" || (head + 2 == i && text(head) == "extern"))) {
+      scope(i + 1, close, "");
+      return true;
+    }
+    if (d.introducer == "struct" || d.introducer == "class" || d.introducer == "union") {
+      if (!d.introduced.empty()) scan_.classes.insert(d.introduced);
+      scope(i + 1, close, d.introduced.empty() ? "?" : d.introduced);
+    }
+    return false;
+  }
+
+  static void take_word(Declared& d, std::string_view t) {
+    Function& f = d.function;
+    if (t == "__global__")
+      f.is_global = true;
+    else if (t == "__device__")
+      f.is_device = true;
+    else if (t == "constexpr" || t == "consteval")
+      f.is_constexpr = true;
+    else if (t == "__shared__")
+      d.shared = true;
+    else if (t == "using" || t == "typedef" || t == "friend")
+      d.is_using = true;
+    else if (d.introducer.empty() &&
+             (t == "namespace" || t == "struct" || t == "class" || t == "union" || t == "enum"))
+      d.introducer = t;
+    else if (!d.introducer.empty() && d.introduced.empty() && t != "alignas" && t != "__align__" &&
+             t != "class")
+      d.introduced = t;
+  }
+
+  // The place behind the name at `i` and what belongs to it.
+  std::size_t behind_name(Declared& d, std::size_t i, std::size_t end) {
+    const std::string_view t = text(i);
+    const bool skipped = is_listed(kNotFunctions, t);
+    if (t == "operator" && !d.has_name && !d.assigned) {
+      std::size_t open = i + 1;
+      if (text(open) == "(" && text(open + 1) == ")") open += 2;
+      while (open < end && text(open) != "(") ++open;
+      name_function(d.function, "operator", i, open, end, &d.has_name);
+      return d.has_name ? d.function.params_close + 1 : i + 1;
+    }
+    if (text(i + 1) == "(" && !skipped && !d.has_name && !d.assigned && !d.shared) {
+      name_function(d.function, std::string(t), i, i + 1, end, &d.has_name);
+      return d.function.params_close + 1;
+    }
+    if (text(i + 1) == "<" && !d.has_name && !d.assigned) {
+      // A template's explicit specialisation, `void k<float>(…)`, or a template-id in a type.
+      const std::size_t close = matching_angle(tokens_, i + 1);
+      if (close < end && text(close + 1) == "(" && !d.shared) {
+        name_function(d.function, std::string(t), i, close + 1, end, &d.has_name);
+        return d.function.params_close + 1;
+      }
+      return close < end ? close + 1 : i + 1;
+    }
+    if (skipped && text(i + 1) == "(") return std::min(matching(tokens_, i + 1), end - 1) + 1;
+    return i + 1;
   }
 
   void name_function(Function& f, std::string name, std::size_t at, std::size_t open, std::size_t end,
