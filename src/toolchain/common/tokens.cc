@@ -23,92 +23,112 @@ bool continues_number(std::string_view text, std::size_t at) {
 
 // Joins spliced lines and blanks comments out. Newlines that a splice or a comment swallowed follow at the
 // end of the logical line, so that line numbers behind it stay right.
-std::string clean(std::string_view source) {
-  std::string out;
-  out.reserve(source.size() + 1);
-  int line = 1;
-  std::size_t owed = 0;  // newlines
-  std::size_t i = 0;
-  const auto skip_splice = [&] {  // at a backslash: true where the line goes on behind it
-    std::size_t j = i + 1;
-    while (j < source.size() && (source[j] == ' ' || source[j] == '\t' || source[j] == '\r')) ++j;
-    if (j >= source.size() || source[j] != '\n') return false;
-    i = j + 1;
-    ++owed;
-    ++line;
-    return true;
-  };
-  enum { kCode, kLineComment, kBlockComment, kQuoted } state = kCode;
-  char quote = 0;
-  enum { kNone, kName, kNumber } word = kNone;  // that `out` ends with
-  if (source.starts_with(kByteOrderMark)) i = kByteOrderMark.size();
-  while (i < source.size()) {
-    const char c = source[i];
-    if (c == '\0') throw SourceProblem{line, 1, "a NUL byte", false};
-    if (c == '\\' && skip_splice()) continue;
-    if (c == '\n') {
-      ++line;
-      if (state == kBlockComment) {
-        ++owed;
-      } else {
-        if (state == kQuoted) throw SourceProblem{line - 1, 1, "a string does not end on its line", false};
-        word = kNone;
-        out += '\n';
-        out.append(owed, '\n');
-        owed = 0;
-        state = kCode;
-      }
-      ++i;
-      continue;
+class Cleaner {
+ public:
+  explicit Cleaner(std::string_view source) : source_(source) {
+    out_.reserve(source.size() + 1);
+    if (source_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
+  }
+
+  std::string clean() && {
+    while (at_ < source_.size()) {
+      const char c = source_[at_];
+      if (c == '\0') throw SourceProblem{line_, 1, "a NUL byte", false};
+      if (c == '\\' && skip_splice()) continue;
+      ++at_;
+      if (c == '\n')
+        end_line();
+      else
+        take(c);
     }
-    ++i;
-    switch (state) {
+    if (state_ == kBlockComment) throw SourceProblem{line_, 1, "a comment does not end", false};
+    if (state_ == kQuoted) throw SourceProblem{line_, 1, "a string does not end on its line", false};
+    out_ += '\n';
+    return std::move(out_);
+  }
+
+ private:
+  bool next_is(char c) const { return at_ < source_.size() && source_[at_] == c; }
+
+  // At a backslash: true where the line goes on behind it.
+  bool skip_splice() {
+    std::size_t j = at_ + 1;
+    while (j < source_.size() && (source_[j] == ' ' || source_[j] == '\t' || source_[j] == '\r')) ++j;
+    if (j >= source_.size() || source_[j] != '\n') return false;
+    at_ = j + 1;
+    ++owed_;
+    ++line_;
+    return true;
+  }
+
+  void end_line() {
+    ++line_;
+    if (state_ == kBlockComment) {
+      ++owed_;
+      return;
+    }
+    if (state_ == kQuoted) throw SourceProblem{line_ - 1, 1, "a string does not end on its line", false};
+    word_ = kNone;
+    out_.append(owed_ + 1, '\n');
+    owed_ = 0;
+    state_ = kCode;
+  }
+
+  void take(char c) {
+    switch (state_) {
       case kCode:
-        if (c == '/' && i < source.size() && (source[i] == '/' || source[i] == '*')) {
-          state = source[i] == '/' ? kLineComment : kBlockComment;
-          word = kNone;
-          out += "  ";
-          ++i;
-        } else {
-          const bool separator = word == kNumber && c == '\'' && is_digit_or_letter(out.back()) &&
-                                 i < source.size() && is_digit_or_letter(source[i]);
-          if ((c == '"' || c == '\'') && !separator) {
-            state = kQuoted;
-            quote = c;
-          }
-          out += c == '\r' ? ' ' : c;
-          const bool goes_on = word == kNumber ? separator || continues_number(out, out.size() - 1)
-                                               : word == kName && is_name_part(c);
-          if (!goes_on)
-            word = is_name_start(c) ? kName : std::isdigit(static_cast<unsigned char>(c)) ? kNumber : kNone;
-        }
+        take_code(c);
         break;
       case kLineComment:
-        out += c == '\t' ? '\t' : ' ';
+        out_ += c == '\t' ? '\t' : ' ';
         break;
       case kBlockComment:
-        if (c == '*' && i < source.size() && source[i] == '/') {
-          state = kCode;
-          out += "  ";
-          ++i;
-        } else {
-          out += ' ';
+        out_ += ' ';
+        if (c == '*' && next_is('/')) {
+          state_ = kCode;
+          out_ += ' ';
+          ++at_;
         }
         break;
       case kQuoted:
-        out += c;
-        if (c == '\\' && i < source.size() && source[i] != '\n')
-          out += source[i++];
-        else if (c == quote)
-          state = kCode;
+        out_ += c;
+        if (c == '\\' && at_ < source_.size() && source_[at_] != '\n')
+          out_ += source_[at_++];
+        else if (c == quote_)
+          state_ = kCode;
         break;
     }
   }
-  if (state == kBlockComment) throw SourceProblem{line, 1, "a comment does not end", false};
-  if (state == kQuoted) throw SourceProblem{line, 1, "a string does not end on its line", false};
-  out += '\n';
-  return out;
-}
+
+  void take_code(char c) {
+    if (c == '/' && (next_is('/') || next_is('*'))) {
+      state_ = next_is('/') ? kLineComment : kBlockComment;
+      word_ = kNone;
+      out_ += "  ";
+      ++at_;
+      return;
+    }
+    const bool separator = word_ == kNumber && c == '\'' && is_digit_or_letter(out_.back()) &&
+                           at_ < source_.size() && is_digit_or_letter(source_[at_]);
+    if ((c == '"' || c == '\'') && !separator) {
+      state_ = kQuoted;
+      quote_ = c;
+    }
+    out_ += c == '\r' ? ' ' : c;
+    const bool goes_on = word_ == kNumber ? separator || continues_number(out_, out_.size() - 1)
+                                          : word_ == kName && is_name_part(c);
+    if (!goes_on)
+      word_ = is_name_start(c) ? kName : std::isdigit(static_cast<unsigned char>(c)) ? kNumber : kNone;
+  }
+
+  const std::string_view source_;
+  std::string out_;
+  int line_ = 1;
+  std::size_t at_ = 0, owed_ = 0;  // owed: newlines
+  enum { kCode, kLineComment, kBlockComment, kQuoted } state_ = kCode;
+  char quote_ = 0;
+  enum { kNone, kName, kNumber } word_ = kNone;  // that `out_` ends with
+};
 
 // Longest first.
 constexpr std::string_view kPunctuation[] = {
@@ -244,7 +264,7 @@ std::vector<Token> tokens_of(std::string_view text, int first_line) {
 
 void read_tokens(std::string_view source, CleanSource* out) {
   if (source.size() > kMostSourceBytes) throw SourceProblem{1, 1, kSourceTooLarge, false};
-  out->text = clean(source);
+  out->text = Cleaner(source).clean();
   out->tokens = tokens_of(out->text, 1);
   check_tokens(out->text, out->tokens, out->text);
   for (const Token& t : out->tokens)

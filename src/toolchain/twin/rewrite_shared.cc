@@ -21,15 +21,21 @@ std::vector<std::string> declared_names(const CleanSource& source, std::size_t b
   return names;
 }
 
-// `[extern] __shared__ T a[2], b;` as references into the block's storage.
-std::string shared_declaration(const CleanSource& source, std::size_t begin, std::size_t end, bool of_file) {
+// A declaration `[extern] __shared__ T a[2], b;` up to its first name.
+struct SharedType {
   bool dynamic = false;
-  std::string type, out;
+  std::string type;
+  std::string definition;  // of a type that is defined here
+  std::size_t behind = 0;  // the first name
+};
+
+SharedType shared_type(const CleanSource& source, std::size_t begin, std::size_t end, bool of_file) {
+  SharedType out;
   std::size_t i = begin;
   for (; i < end; ++i) {
     const std::string_view t = source.token_text(i);
     if (t == "extern") {
-      dynamic = true;
+      out.dynamic = true;
     } else if (t == "__shared__" || t == "static") {
     } else if (t == "__align__" || t == "alignas" || t == "__attribute__") {
       i = matching(source.tokens, i + 1);
@@ -41,22 +47,32 @@ std::string shared_declaration(const CleanSource& source, std::size_t begin, std
                          "the CPU twin has no type in a __shared__ declaration outside of functions", true);
       const bool nameless = source.token_text(i - 1) == "struct" || source.token_text(i - 1) == "union" ||
                             source.token_text(i - 1) == "class";
-      if (nameless) type += "wstw_unnamed_" + std::to_string(begin) + " ";
-      out = type;
+      if (nameless) out.type += "wstw_unnamed_" + std::to_string(begin) + " ";
+      out.definition = out.type;
       for (; i < close; ++i) {
         if (source.tokens[i].kind == TokenKind::kDirective)
           throw problem_at(source, i, "the CPU twin has no directives in a __shared__ declaration", true);
-        out += std::string(source.token_text(i)) + " ";
+        out.definition += std::string(source.token_text(i)) + " ";
       }
-      out += "}; ";
-    } else if (source.is_name(i) && !type.empty() &&
+      out.definition += "}; ";
+    } else if (source.is_name(i) && !out.type.empty() &&
                (source.token_text(i + 1) == "[" || source.token_text(i + 1) == ";" ||
                 source.token_text(i + 1) == ",")) {
       break;
     } else {
-      type += std::string(t) + " ";
+      out.type += std::string(t) + " ";
     }
   }
+  out.behind = i;
+  return out;
+}
+
+// The declaration as references into the block's storage.
+std::string shared_declaration(const CleanSource& source, std::size_t begin, std::size_t end, bool of_file) {
+  const SharedType of = shared_type(source, begin, end, of_file);
+  const std::string& type = of.type;
+  std::string out = of.definition;
+  std::size_t i = of.behind;
   while (i < end) {
     if (!source.is_name(i))
       throw problem_at(source, i, "a __shared__ declaration that the CPU twin cannot read", true);
@@ -71,9 +87,9 @@ std::string shared_declaration(const CleanSource& source, std::size_t begin, std
       if (n > 0) inner_dims += dim;
       i = close + 1;
     }
-    if (dynamic && inner_dims.empty()) {
+    if (of.dynamic && inner_dims.empty()) {
       out += type + "* const " + name + " = (" + type + "*)wstw_.block->dynamic; ";
-    } else if (dynamic) {
+    } else if (of.dynamic) {
       out += type + "(* const " + name + ")" + inner_dims + " = (" + type + "(*)" + inner_dims +
              ")wstw_.block->dynamic; ";
     } else {
