@@ -132,6 +132,83 @@ int gpu_rows(const Chain& chain) {
   return (128 << 20) / (512 * bytes_of(chain.precision) * matrices) / 1024 * 1024;
 }
 
+// A row of equal elements less their mean or maximum is 0, up to what a compiler fuses: that tells nothing of
+// a program. So is one of a single element. And no row may be divided by 0.
+bool wants_rows_that_differ(const Chain& chain) {
+  return std::any_of(chain.steps.begin(), chain.steps.end(), [](std::size_t number) {
+    const std::string_view name = op(number).name;
+    return op(number).divides || name == "center" || name == "standardize" || name == "subtract_max" ||
+           name == "log_softmax";
+  });
+}
+
+std::string inputs_text(const Chain& chain) {
+  const std::string start = op(chain.start).name;
+  std::string text = "inputs:\n";
+  const std::vector<Input> inputs = inputs_of(chain);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Input& input = inputs[i];
+    const bool parameter = input.operand == Operand::kRowVector || (i == 1 && start == "matmul") ||
+                           (i == 0 && start == "gather_rows");
+    text +=
+        fmt::format("  {}: {{role: {}, dtype: {}, shape: {}, values: \"{}\"}}\n", input.name,
+                    parameter ? "parameter" : "data", input.is_index ? "int64" : dtype_of(chain.precision),
+                    shape_of(input, start, i), input.values);
+  }
+  if (const auto scalars = scalars_of(chain); !scalars.empty()) {
+    std::vector<std::string> list;
+    for (const auto& [name, value] : scalars)
+      list.push_back(fmt::format("{}: {}", name,
+                                 value < 0.01 ? fmt::format("{:.1e}", value) : fmt::format("{}", value)));
+    text += fmt::format("scalars: {{{}}}\n", fmt::join(list, ", "));
+  }
+  return text;
+}
+
+// `timing` and `hidden`.
+std::string shapes_text(const Chain& chain) {
+  const std::string start = op(chain.start).name;
+  const std::string extra = start == "matmul" ? ", K: {}" : start == "gather_rows" ? ", V: {}" : "";
+  const auto shape = [&](int m, int n, int more) {
+    return fmt::format("{{M: {}, N: {}{}}}", m, n,
+                       extra.empty() ? "" : replaced(extra, "{}", std::to_string(more)));
+  };
+  const bool product = start == "matmul";
+  std::string text = fmt::format(
+      "timing:\n  cpu: [{}]\n  gpu: [{}]\nhidden:\n", product ? shape(64, 128, 64) : shape(256, 512, 1000),
+      product ? shape(gpu_rows(chain), 512, 512) : shape(gpu_rows(chain), 512, 50000));
+  const int sizes[][3] = {{3, 1000, 7}, {1, 1, 1},     {33, 65, 17}, {130, 31, 33},
+                          {66, 66, 66}, {20, 1031, 5}, {97, 1, 129}};
+  for (const auto& [m, n, more] : sizes)
+    if (n > 1 || !wants_rows_that_differ(chain)) text += fmt::format("  - {}\n", shape(m, n, more));
+  return text;
+}
+
+std::string distributions_text(const Chain& chain) {
+  const bool differ = wants_rows_that_differ(chain);
+  const std::string first = inputs_of(chain).front().name;
+  std::string text = "distributions:\n";
+  std::vector<std::string> values = {"uniform(-10, 10)"};
+  if (differ)
+    values.emplace_back("uniform(0, 1)");
+  else
+    values.insert(values.end(), {"zeros", "ones"});
+  for (const auto* steps : {&chain.before, &chain.steps})
+    for (const std::size_t number : *steps)
+      if (*op(number).hard_values != '\0') values.emplace_back(op(number).hard_values);
+  if (chain.has_end() && *op(chain.end).hard_values != '\0') values.emplace_back(op(chain.end).hard_values);
+  // They are chosen for float32: beyond what 16 bits hold, or where they tell nothing apart.
+  if (chain.precision != Precision::kFloat32) values.resize(differ ? 2 : 3);
+  std::vector<std::string> seen;
+  for (const std::string& one : values) {
+    if (std::find(seen.begin(), seen.end(), one) != seen.end()) continue;
+    seen.push_back(one);
+    text += fmt::format("  - {{{}: \"{}\"}}\n", first, one);
+  }
+  if (op(chain.start).name == std::string_view("gather_rows")) text += "  - {idx: \"choice(0, V - 1)\"}\n";
+  return text;
+}
+
 }  // namespace
 
 std::string title_of(const Chain& chain) {
@@ -195,72 +272,12 @@ std::string task_file(const Chain& chain, const TaskLabel& label) {
                       label.split);
   text += fmt::format("ops: [{}]\n", fmt::join(chain.names(), ", "));
   text += fmt::format("dims: [M, N{}]\n", start == "matmul" ? ", K" : start == "gather_rows" ? ", V" : "");
-  text += "inputs:\n";
-  const std::vector<Input> inputs = inputs_of(chain);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Input& input = inputs[i];
-    const bool parameter = input.operand == Operand::kRowVector || (i == 1 && start == "matmul") ||
-                           (i == 0 && start == "gather_rows");
-    text +=
-        fmt::format("  {}: {{role: {}, dtype: {}, shape: {}, values: \"{}\"}}\n", input.name,
-                    parameter ? "parameter" : "data", input.is_index ? "int64" : dtype_of(chain.precision),
-                    shape_of(input, start, i), input.values);
-  }
-  if (const auto scalars = scalars_of(chain); !scalars.empty()) {
-    std::vector<std::string> list;
-    for (const auto& [name, value] : scalars)
-      list.push_back(fmt::format("{}: {}", name,
-                                 value < 0.01 ? fmt::format("{:.1e}", value) : fmt::format("{}", value)));
-    text += fmt::format("scalars: {{{}}}\n", fmt::join(list, ", "));
-  }
+  text += inputs_text(chain);
   text += fmt::format("outputs:\n  out: {{dtype: {}, shape: {}}}\nreference: |\n", dtype_of(chain.precision),
                       out_shape(chain));
-  for (std::size_t at = 0, end = 0; at < reference_of(chain).size(); at = end + 1) {
-    const std::string reference = reference_of(chain);
-    end = reference.find('\n', at);
-    text += "  " + reference.substr(at, end - at) + "\n";
-  }
-  const std::string extra = start == "matmul" ? ", K: {}" : start == "gather_rows" ? ", V: {}" : "";
-  const auto shape = [&](int m, int n, int more) {
-    return fmt::format("{{M: {}, N: {}{}}}", m, n,
-                       extra.empty() ? "" : replaced(extra, "{}", std::to_string(more)));
-  };
-  const bool product = start == "matmul";
-  text += fmt::format("timing:\n  cpu: [{}]\n  gpu: [{}]\nhidden:\n",
-                      product ? shape(64, 128, 64) : shape(256, 512, 1000),
-                      product ? shape(gpu_rows(chain), 512, 512) : shape(gpu_rows(chain), 512, 50000));
-  const int sizes[][3] = {{3, 1000, 7}, {1, 1, 1},     {33, 65, 17}, {130, 31, 33},
-                          {66, 66, 66}, {20, 1031, 5}, {97, 1, 129}};
-  // A row of equal elements less their mean or maximum is 0, up to what a compiler fuses: that tells nothing
-  // of a program. So is one of a single element.
-  const bool centers = std::any_of(chain.steps.begin(), chain.steps.end(), [](std::size_t number) {
-    const std::string_view name = op(number).name;
-    return name == "center" || name == "standardize" || name == "subtract_max" || name == "log_softmax";
-  });
-  const bool divides = std::any_of(chain.steps.begin(), chain.steps.end(),
-                                   [](std::size_t number) { return op(number).divides; });
-  for (const auto& [m, n, more] : sizes)
-    if (n > 1 || !(centers || divides)) text += fmt::format("  - {}\n", shape(m, n, more));
-  const std::string first = inputs.front().name;
-  text += "distributions:\n";
-  std::vector<std::string> values = {"uniform(-10, 10)"};
-  if (centers || divides)
-    values.emplace_back("uniform(0, 1)");
-  else
-    values.insert(values.end(), {"zeros", "ones"});
-  for (const auto* steps : {&chain.before, &chain.steps})
-    for (const std::size_t number : *steps)
-      if (*op(number).hard_values != '\0') values.emplace_back(op(number).hard_values);
-  if (chain.has_end() && *op(chain.end).hard_values != '\0') values.emplace_back(op(chain.end).hard_values);
-  // They are chosen for float32: beyond what 16 bits hold, or where they tell nothing apart.
-  if (chain.precision != Precision::kFloat32) values.resize(centers || divides ? 2 : 3);
-  std::vector<std::string> seen;
-  for (const std::string& one : values) {
-    if (std::find(seen.begin(), seen.end(), one) != seen.end()) continue;
-    seen.push_back(one);
-    text += fmt::format("  - {{{}: \"{}\"}}\n", first, one);
-  }
-  if (start == "gather_rows") text += "  - {idx: \"choice(0, V - 1)\"}\n";
+  for (const std::string& line : split(reference_of(chain), '\n'))
+    if (!line.empty()) text += "  " + line + "\n";
+  text += shapes_text(chain) + distributions_text(chain);
   text += fmt::format("flops: {}\nbytes: {}\nimported: {}\n", flops_of(chain), bytes_of(chain), label.origin);
   return text;
 }
