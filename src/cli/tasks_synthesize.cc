@@ -11,7 +11,9 @@
 #include "print.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/paths.h"
+#include "warpsmith/base/text.h"
 #include "warpsmith/synthesis/write.h"
+#include "warpsmith/workflow/load.h"
 
 namespace warpsmith::cli {
 
@@ -72,61 +74,33 @@ void add_tasks_synthesize(CLI::App& tasks, CommandContext& context) {
                                   "Makes tasks from a grammar of operators, with programs for them",
                                   "warpsmith tasks synthesize --count 1000 --heldout 50 --into synthesised",
                                   [options, &context] { return synthesize_tasks(*options, context); });
-  synthesis::Settings& s = options->settings;
   command->add_option("--into", options->into, "A new folder")->required();
-  command->add_option("--count", s.count, "Tasks to train on")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  command->add_option("--unsolved", s.unsolved, "More tasks to train on, without programs to learn from")
-      ->check(CLI::Range(0, 1000000))
-      ->capture_default_str();
-  command
-      ->add_option("--sft-only", s.sft_only,
-                   "More tasks, whose programs are learned as they are and never measured")
-      ->check(CLI::Range(0, 1000000))
-      ->capture_default_str();
-  command
-      ->add_option("--heldout", s.heldout,
-                   "Tasks of each kind that is held out: new pairs of operators, operators "
-                   "never seen, longer chains")
-      ->check(CLI::Range(0, 1000000))
-      ->capture_default_str();
-  command->add_option("--seed", s.seed, "Of what is drawn")->capture_default_str();
-  command->add_option("--split-seed", s.split_seed, "Of which pairs and operators are held out")
-      ->capture_default_str();
-  command
-      ->add_option("--program-bytes", s.program_bytes,
-                   "Longest program that is learned from; tasks that have only longer ones are dropped")
-      ->check(CLI::Range(0, 1000000))
-      ->capture_default_str();
-  command
-      ->add_option("--traced-share", s.traced_share,
-                   "Share of the tasks that are written as KernelBench's are")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  command
-      ->add_option("--families", s.families,
-                   "What tasks begin with, as many of each: chains, pooling, convolution; the last two are "
-                   "always written as KernelBench's are")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"chains", "pooling", "convolution"}))
-      ->capture_default_str();
-  command
-      ->add_option("--branches", s.branches,
-                   "Share of the tasks in which two branches meet: a residual x + f(x), a gate x * f(x) or a "
-                   "gate by a function of another matrix")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  command
-      ->add_option(
-          "--half-precision", s.half_precision,
-          "Share of the tasks that have 16 bits an element: float16, or bfloat16 where float16 could "
-          "overflow; products and tasks that are written as KernelBench's stay float32")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  command->add_option("--longest", s.longest, "Operators of a trained chain, at most")
-      ->check(CLI::Range(1, 12))
-      ->capture_default_str();
+  for (const workflow::SettingKey& key : workflow::synthesize_setting_keys()) {
+    // As a workflow says it, with a list's brackets left out.
+    const auto set = [options, name = key.name, is_list = key.standard.is_array()](const std::string& text) {
+      try {
+        workflow::set_at_key(options->settings, name, is_list ? "[" + text + "]" : text);
+      } catch (const Error& error) {
+        throw CLI::ValidationError("--" + replaced(name, "_", "-"), error.what());
+      }
+    };
+    const Json& standard = key.standard;
+    const auto text_of = [](const Json& value) {
+      return value.is_string()         ? value.get<std::string>()
+             : value.is_number_float() ? fmt::format("{}", value.get<double>())
+                                       : value.dump();
+    };
+    std::vector<std::string> items;
+    for (const Json& item : standard.is_array() ? standard : Json::array({standard}))
+      items.push_back(text_of(item));
+    command
+        ->add_option_function<std::string>("--" + replaced(key.name, "_", "-"), set,
+                                           key.meaning.substr(0, key.meaning.size() - 1))
+        ->type_name(standard.is_array()          ? "LIST"
+                    : standard.is_number_float() ? "NUMBER"
+                                                 : "INT")
+        ->default_str(fmt::format("{}", fmt::join(items, ",")));
+  }
   command
       ->add_option("--without", options->without,
                    "Folder of tasks: none that equals one of them is made (may be given again)")

@@ -185,6 +185,24 @@ Json dataset_schema() {
 
 Json to_json(const SynthesizeSettings& settings) { return hashed_json(synthesize_keys(), settings); }
 
+std::vector<SettingKey> synthesize_setting_keys() {
+  std::vector<SettingKey> out;
+  for (const auto& key : synthesize_keys())
+    out.push_back({key.rule.name, key.rule.meaning, value_json(key, SynthesizeSettings{})});
+  return out;
+}
+
+void set_at_key(SynthesizeSettings& settings, const std::string& name, const std::string& value) {
+  Diagnostics mistakes;
+  const yaml::Node node = yaml::load_text(value, "", mistakes);
+  for (const auto& key : synthesize_keys())
+    if (key.rule.name == name)
+      if (auto read = read_value(key.rule, node, mistakes)) assign(key, settings, std::move(*read));
+  if (mistakes.empty()) return;
+  const Diagnostic& first = mistakes.front();
+  throw Error(first.message + (first.hint.empty() ? "" : " (" + first.hint + ")"), kExitUsage);
+}
+
 Json workflow_json_schema() {
   Json properties = shared_properties();
   for (const char* block : {"model", "sample", "optimizer", "lora", "compile", "measure", "prompt"})

@@ -145,6 +145,26 @@ TEST(Workflow, TasksAreSplitAsTheirFilesSay) {
 }
 
 // Synthesised tasks lie beside those of `folder`, whose lists say what these are for.
+// As options of `tasks synthesize` have them.
+TEST(SynthesizeKeys, AreSetByWhatAFileSays) {
+  SynthesizeSettings settings;
+  set_at_key(settings, "count", "7");
+  set_at_key(settings, "branches", "30%");
+  set_at_key(settings, "families", "[pooling,chains]");
+  EXPECT_EQ(settings.count, 7);
+  EXPECT_EQ(settings.branches, 0.3);
+  EXPECT_EQ(settings.families, (std::vector<std::string>{"pooling", "chains"}));
+  for (const auto& [key, value] : {std::pair("count", "0"),
+                                   {"count", "5.5"},
+                                   {"branches", "120%"},
+                                   {"families", "[poling]"},
+                                   {"families", "chains"}})
+    EXPECT_THROW(set_at_key(settings, key, value), Error) << key << " " << value;
+  EXPECT_EQ(settings.count, 7);
+  for (const SettingKey& key : synthesize_setting_keys())
+    EXPECT_NO_THROW(set_at_key(settings, key.name, key.standard.dump())) << key.name;
+}
+
 TEST(Workflow, SynthesisedTasksAreSplitBesideThoseOfAFolder) {
   const fs::path base = make_base(), made = fs::path(testing::TempDir()) / "warpsmith_made_test";
   for (const char* task : {"add", "mul", "softmax"}) make_folders(made / task);

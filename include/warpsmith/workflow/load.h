@@ -55,6 +55,16 @@ LoadResult load_workflow_text(std::string_view text, const std::filesystem::path
 // All settings by their keys; other settings make other tasks.
 Json to_json(const SynthesizeSettings& settings);
 
+// A key of `synthesize`, for programs that take it as an option.
+struct SettingKey {
+  std::string name, meaning;
+  Json standard;
+};
+std::vector<SettingKey> synthesize_setting_keys();
+// Sets what a file says at that key: "30%", "[chains, pooling]". Throws Error (kExitUsage) where it may not
+// say that.
+void set_at_key(SynthesizeSettings& settings, const std::string& key, const std::string& value);
+
 // The format as a JSON Schema (draft 2020-12) for editors, made from the tables that the reader uses.
 Json workflow_json_schema();
 
