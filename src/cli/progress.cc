@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "print.h"
+#include "table.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/text.h"
 
@@ -107,9 +108,7 @@ std::string stage_line(const Json& stage, double rate) {
 }
 
 std::string state_table(const CommandContext& context, const Json& state) {
-  std::string out;
-  std::size_t width = 5;
-  for (const Json& stage : state.at("stages")) width = std::max(width, stage.value("stage", "").size());
+  Table table({{.head = "", .least = 5}, {.head = "", .least = 12}, {.head = "", .right = true}, {}}, 2);
   for (const Json& stage : state.at("stages")) {
     const std::string name = stage.value("state", "");
     const bool ran = stage.value("ran", false);
@@ -119,18 +118,14 @@ std::string state_table(const CommandContext& context, const Json& state) {
                          : name == "running"                   ? "yellow"
                          : name == "finished"                  ? "green"
                                                                : "dim";
-    out += fmt::format("  {:<{}}  {}{}", stage.value("stage", ""), width, paint(context, colour, shown),
-                       std::string(shown.size() < 12 ? 12 - shown.size() : 0, ' '));
-    if (const double s = stage.value("seconds", 0.0); s > 0) out += fmt::format("  {:>7}", seconds_text(s));
-    if (name == "running") {
-      const std::string line = stage_line(stage, 0);
-      out += line.substr(std::min(line.size(), stage.value("stage", "").size()));
-    } else {
-      out += figures(stage.value("progress", Json::object())) + device_mark(stage);
-    }
-    if (stage.contains("failure")) out += "  " + stage.at("failure").get<std::string>();
-    out += "\n";
+    const double s = stage.value("seconds", 0.0);
+    std::string said = name == "running"
+                           ? stage_line(stage, 0).substr(stage.value("stage", "").size())
+                           : figures(stage.value("progress", Json::object())) + device_mark(stage);
+    if (stage.contains("failure")) said += "  " + stage.at("failure").get<std::string>();
+    table.add({stage.value("stage", ""), {shown, colour}, s > 0 ? seconds_text(s) : "", trim(said)});
   }
+  std::string out = table.text(context);
   for (const Json& doubt : state.value("doubted_gpus", Json::array()))
     out += paint(context, "yellow", "  warning: " + doubt.value("text", "")) + "\n";
   const Json phases = state.value("phase_s", Json::object());

@@ -11,6 +11,7 @@
 
 #include "print.h"
 #include "progress.h"
+#include "table.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
@@ -97,14 +98,17 @@ std::optional<Json> facts_of(const fs::path& folder) {
   return facts;
 }
 
-void print_facts(const Json& run) {
-  print("%-24s %-12s ", run.at("name").get<std::string>(), run.at("state").get<std::string>());
-  if (run.contains("problem"))
-    print("%s\n", run.at("problem").get<std::string>());
-  else
-    print("%s of %s stages  %s%s\n", run.at("stages_finished").dump(), run.at("stages").dump(),
-          time_text(run.at("updated").get<std::time_t>()),
-          run.at("replay_timings").get<std::string>().empty() ? "" : "  (timings replayed)");
+std::vector<Table::Cell> cells_of(const Json& run) {
+  std::vector<Table::Cell> row = {run.at("name").get<std::string>(), run.at("state").get<std::string>()};
+  if (run.contains("problem")) {
+    row.emplace_back(run.at("problem").get<std::string>());
+    return row;
+  }
+  const bool replayed = !run.at("replay_timings").get<std::string>().empty();
+  row.emplace_back(fmt::format("{} of {} stages  {}{}", run.at("stages_finished").dump(),
+                               run.at("stages").dump(), time_text(run.at("updated").get<std::time_t>()),
+                               replayed ? "  (timings replayed)" : ""));
+  return row;
 }
 
 int list(CommandContext& context) {
@@ -117,9 +121,11 @@ int list(CommandContext& context) {
   }
   if (runs.empty())
     print("There are no runs in %s (start one: `warpsmith run FILE.yaml`)\n", context.results.string());
-  else if (context.terminal)  // what reads the lines has runs alone
-    print("%-24s %-12s %s\n", "RUN", "STATE", "STAGES FINISHED, LAST CHANGE");
-  for (const Json& run : runs) print_facts(run);
+  Table table(context.terminal  // what reads the lines has runs alone
+                  ? std::vector<Table::Column>{{"RUN"}, {"STATE"}, {"STAGES FINISHED, LAST CHANGE"}}
+                  : std::vector<Table::Column>(3));
+  for (const Json& run : runs) table.add(cells_of(run));
+  if (!runs.empty()) print_text(stdout, table.text(context));
   return kExitOk;
 }
 
