@@ -310,7 +310,7 @@ int run_workflow(const Options& options, CommandContext& context) {
 
   listen_for_signals(options.in_job);
   const std::string again = command_again(options, context);
-  ProgressPrinter progress(::isatty(STDERR_FILENO) == 1, options.quiet);
+  ProgressPrinter progress(context, ::isatty(STDERR_FILENO) == 1, options.quiet);
   StageNotifier observer(progress, spec, run);
   log_info("run " + run.string() +
            (replay ? ", timings replayed from " + json.value("replay_timings", "") : ""));
