@@ -197,8 +197,9 @@ TEST_F(DamagedRunTest, HistoryThatMayNotBeReadIsNoEmptyHistory) {
 
 TEST_F(DamagedRunTest, RunJsonIsReadByType) {
   EXPECT_EQ(read_run_json(results_ / "whole").value("workflow", ""), "w");
-  for (const char* content : {"", "7", "[]", R"({"site": 5})", R"({"overrides": [1]})", R"({"seed": "x"})",
-                              R"({"created": -1})", R"({"controller_job": 1.5})"}) {
+  for (const char* content :
+       {"", "7", "[]", R"({"site": 5})", R"({"overrides": [1]})", R"({"seed": "x"})", R"({"created": -1})",
+        R"({"controller_job": 1.5})", R"({"builds": [{"commit": 5}]})", R"({"builds": ["0.1.0"]})"}) {
     write("bad", "run.json", content);
     EXPECT_THROW(read_run_json(results_ / "bad"), BadContent) << content;
   }
