@@ -10,7 +10,6 @@
 
 #include "load_options.h"
 #include "print.h"
-#include "table.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/controller/device_doubts.h"
 #include "warpsmith/controller/model_memory.h"
@@ -142,10 +141,9 @@ void FactPrinter::add(const process::Fact& fact) {
   ok_ &= fact.ok;
   list_.push_back(to_json(fact));
   if (context_.json) return;
-  Table table({{.head = "", .least = 4}, {.head = "", .least = 29}, {}});  // facts come one by one
-  table.add({{fact.ok ? "ok" : "LACK", fact.ok ? "green" : "red"}, fact.name, fact.value});
-  if (!fact.hint.empty()) table.add({"", "", {fact.hint, "dim"}});
-  print_text(stdout, table.text(context_));
+  print("%s %-30s %s\n", paint(context_, fact.ok ? "green" : "red", fact.ok ? "ok  " : "LACK").c_str(),
+        fact.name.c_str(), fact.value.c_str());
+  if (!fact.hint.empty()) print("     %-30s %s\n", "", paint(context_, "dim", fact.hint).c_str());
   std::fflush(stdout);
 }
 
