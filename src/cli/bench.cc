@@ -10,6 +10,7 @@
 #include "kernelbench_tasks.h"
 #include "measure_here.h"
 #include "print.h"
+#include "table.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
@@ -101,26 +102,26 @@ std::string head_text(const task::Task& task, const DeviceHere& device,
   return text + ": no kernel was measured\n";
 }
 
-using Row = std::vector<std::string>;
-
-Row titles(const std::vector<BaselineTiming>& baselines) {
-  Row row = {"kernel", "verdict", "us a call", "eager us", "over eager"};
+std::vector<Table::Column> columns(const std::vector<BaselineTiming>& baselines) {
+  std::vector<Table::Column> all = {
+      {"kernel"}, {"verdict"}, {"us a call", true}, {"eager us", true}, {"over eager"}};
   for (const BaselineTiming& baseline : baselines)
-    if (is_another(baseline)) row.push_back("over " + baseline.name);
-  row.emplace_back("of roofline");
-  return row;
+    if (is_another(baseline)) all.push_back({"over " + baseline.name});
+  all.push_back({"of roofline"});
+  return all;
 }
 
-Row cells(const std::string& path, const Measurement& m, const std::vector<BaselineTiming>& baselines) {
-  Row row = {path, std::string(to_string(m.verdict))};
+std::vector<Table::Cell> cells(const std::string& path, const Measurement& m,
+                               const std::vector<BaselineTiming>& baselines) {
+  std::vector<Table::Cell> row = {path, std::string(to_string(m.verdict))};
   if (m.rounds == 0) return row;
-  row.push_back(fmt::format("{:.2f}", m.candidate_ns / 1e3));
-  row.push_back(fmt::format("{:.2f}", m.baseline_ns / 1e3));
-  row.push_back(ratio_text({m.speedup, m.speedup_low, m.speedup_high}));
+  row.emplace_back(fmt::format("{:.2f}", m.candidate_ns / 1e3));
+  row.emplace_back(fmt::format("{:.2f}", m.baseline_ns / 1e3));
+  row.emplace_back(ratio_text({m.speedup, m.speedup_low, m.speedup_high}));
   for (const BaselineTiming& baseline : baselines)
-    if (is_another(baseline)) row.push_back(ratio_text(over(m, baseline)));
+    if (is_another(baseline)) row.emplace_back(ratio_text(over(m, baseline)));
   if (const std::optional<double> share = roofline_share(m))
-    row.push_back(fmt::format("{:.0f} % ({})", 100 * *share, m.roofline_bound));
+    row.emplace_back(fmt::format("{:.0f} % ({})", 100 * *share, m.roofline_bound));
   return row;
 }
 
@@ -133,23 +134,6 @@ std::string notes_text(const Measurement& m) {
   if (m.host_bound.value_or(false))
     text += "    eager waits for launches: what counts here are launches saved\n";
   for (const std::string& line : split_lines(trim(m.detail))) text += "    " + line + "\n";
-  return text;
-}
-
-// Rows under one another, each with its notes below.
-std::string table_text(const std::vector<Row>& rows, const std::vector<std::string>& notes) {
-  std::vector<std::size_t> widths;
-  for (const Row& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (widths.size() <= i) widths.push_back(0);
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  std::string text;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    std::string line;
-    for (std::size_t i = 0; i < rows[r].size(); ++i) line += fmt::format("{:<{}}  ", rows[r][i], widths[i]);
-    text += "  " + line.substr(0, line.find_last_not_of(' ') + 1) + "\n" + notes[r];
-  }
   return text;
 }
 
@@ -206,16 +190,14 @@ int bench(const Options& options, CommandContext& context) {
   const std::vector<BaselineTiming>& baselines = baselines_of(all);
   bool good = true;
   Json kernels = Json::array();
-  std::vector<Row> rows = {titles(baselines)};
-  std::vector<std::string> notes = {""};
+  Table table(columns(baselines), 2);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Measurement m = all[i].measurement();
     good = good && is_success(m.verdict);
-    rows.push_back(cells(options.kernels[i], m, baselines));
-    notes.push_back(notes_text(m));
+    table.add(cells(options.kernels[i], m, baselines), notes_text(m));
     kernels.push_back(kernel_json(options.kernels[i], all[i], baselines));
   }
-  std::string text = head_text(task, device, all) + table_text(rows, notes);
+  std::string text = head_text(task, device, all) + table.text(context);
   for (const BaselineTiming& baseline : baselines)
     if (baseline.state != BaselineState::kCovered)
       text += fmt::format("no baseline {}: {}\n", baseline.name, baseline.reason);

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "print.h"
+#include "table.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/cli/command.h"
@@ -77,37 +78,16 @@ std::string change_text(const report::Pair& pair) {
   return pair.changed() ? pair.a->verdict + " → " + pair.b->verdict : "";
 }
 
-std::size_t characters(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-// Columns of equal width; the first line is the header.
-std::string aligned(const std::vector<std::vector<std::string>>& lines) {
-  std::vector<std::size_t> widths(lines.front().size());
-  for (const auto& line : lines)
-    for (std::size_t c = 0; c < line.size(); ++c) widths[c] = std::max(widths[c], characters(line[c]));
-  std::string out;
-  for (const auto& line : lines) {
-    std::string text;
-    for (std::size_t c = 0; c < line.size(); ++c)
-      text += line[c] + std::string(widths[c] - characters(line[c]) + 2, ' ');
-    text.erase(text.find_last_not_of(' ') + 1);
-    out += text + "\n";
-  }
-  return out;
-}
-
-std::string pairs_text(const report::Pairing& pairing, bool by_program) {
-  std::vector<std::vector<std::string>> lines = {{"task", "device", "baseline", "A", "B", "B/A", "verdict"}};
-  if (by_program) lines.front().insert(lines.front().begin() + 1, "program");
+std::string pairs_text(const report::Pairing& pairing, bool by_program, const CommandContext& context) {
+  Table table({{"task"}, {"program"}, {"device"}, {"baseline"}, {"A"}, {"B"}, {"B/A"}, {"verdict"}});
+  bool any = false;
   for (const report::Pair& pair : pairing.rows) {
     if (!pair.a || !pair.b) continue;
-    lines.push_back({pair.task, pair.device, pair.baseline, pair.a->text(), pair.b->text(), ratio_text(pair),
-                     change_text(pair)});
-    if (by_program) lines.back().insert(lines.back().begin() + 1, pair.candidate.substr(0, 12));
+    any = true;
+    table.add({pair.task, by_program ? pair.candidate.substr(0, 12) : "", pair.device, pair.baseline,
+               pair.a->text(), pair.b->text(), ratio_text(pair), change_text(pair)});
   }
-  return lines.size() > 1 ? aligned(lines) : "";
+  return any ? table.text(context) : "";
 }
 
 // "name, name and 3 more" behind what there is of them.
@@ -144,11 +124,11 @@ std::string summary_text(const std::string& title, const report::Pairing& p) {
   return out + named("not on the same kind of device over the same baseline", p.apart);
 }
 
-std::string table(const report::RunComparison& c, bool by_program) {
+std::string comparison_text(const report::RunComparison& c, bool by_program, const CommandContext& context) {
   const report::Pairing& rows = by_program ? c.programs : c.tasks;
   std::string out = fmt::format("A: {}\nB: {}\n", c.a, c.b);
   for (const std::string& note : c.notes) out += "Note: " + note + "\n";
-  const std::string pairs = pairs_text(rows, by_program);
+  const std::string pairs = pairs_text(rows, by_program, context);
   out += "\n" + pairs + (pairs.empty() ? "" : "\n");
   out += summary_text("Tasks, by the fastest correct program", c.tasks);
   return out + summary_text("Programs that both have measured", c.programs);
@@ -161,7 +141,8 @@ int compare(const Options& options, CommandContext& context) {
     print_json(context, report::run_comparison_json(c));
   } else {
     const bool csv = options.format == "csv";
-    const std::string text = csv ? report::run_comparison_csv(c, by_program) : table(c, by_program);
+    const std::string text =
+        csv ? report::run_comparison_csv(c, by_program) : comparison_text(c, by_program, context);
     if (!options.output.empty())
       write_file_atomic(options.output, text);
     else if (csv)

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 
+#include "table.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
@@ -250,11 +251,10 @@ std::vector<std::string> type_lines(const TypeCosts& costs) {
                                                      : fmt::format("{}", fmt::join(costs.stages, ", "));
   std::vector<std::string> lines = {fmt::format("{} by type of GPU, as earlier runs went{}:", stages,
                                                 costs.queued ? "; waiting in the queue not counted" : "")};
-  std::size_t width = 0;
-  for (const TypeCost& type : costs.types) width = std::max(width, type.type.size());
+  Table table({{}, {}}, 2);
   for (const TypeCost& type : costs.types)
-    lines.push_back(fmt::format("  {:<{}}  {}", type.type, width,
-                                type.lack.empty() ? cost_text(costs, type) : type.lack));
+    table.add({type.type, type.lack.empty() ? cost_text(costs, type) : type.lack});
+  for (const std::string& line : split_lines(table.text({}))) lines.push_back(line);
   if (const std::string choice = choice_line(costs); !choice.empty()) lines.push_back("  " + choice);
   return lines;
 }

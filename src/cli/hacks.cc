@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "print.h"
+#include "table.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/time.h"
@@ -68,28 +69,30 @@ Json to_json(const HackCase& c) {
 }
 
 // What a record or a shared file says is printed as plain text: it may hold a terminal's control characters.
-std::string row(const HackCase& c, const std::string& note) {
+std::vector<Table::Cell> cells_of(const HackCase& c, const std::string& note) {
   constexpr std::size_t kLongestWord = 40, kLongestReason = 100;
   const auto plain = [](const std::string& text, std::size_t most) { return method::plain_line(text, most); };
-  return fmt::format("{:<8}  {:<17}  {:<9}  {:<20}  {:<8}  {:<18}  {}{}\n", c.candidate.id.substr(0, 8),
-                     plain(c.kind, kLongestWord), to_string(c.candidate.tier),
-                     plain(c.candidate.task, kLongestWord),
-                     plain(c.device.empty() ? "-" : c.device, kLongestWord),
-                     plain(c.stage.empty() ? "-" : fmt::format("{}/{}", c.stage, c.round), kLongestWord),
-                     note, plain(c.reason, kLongestReason));
+  return {c.candidate.id.substr(0, 8),
+          plain(c.kind, kLongestWord),
+          std::string(to_string(c.candidate.tier)),
+          plain(c.candidate.task, kLongestWord),
+          plain(c.device.empty() ? "-" : c.device, kLongestWord),
+          plain(c.stage.empty() ? "-" : fmt::format("{}/{}", c.stage, c.round), kLongestWord),
+          note + plain(c.reason, kLongestReason)};
 }
 
-void print_list(const Found& found, const std::vector<workflow::AddedHack>& added) {
+void print_list(const Found& found, const std::vector<workflow::AddedHack>& added,
+                const CommandContext& context) {
   if (found.cases.empty()) {
     print("%s holds no confirmed case.\n", found.folder.string().c_str());
     return;
   }
-  print("%-8s  %-17s  %-9s  %-20s  %-8s  %-18s  %s\n", "program", "kind", "tier", "task", "device",
-        "stage/round", "reason");
+  Table table({{"program"}, {"kind"}, {"tier"}, {"task"}, {"device"}, {"stage/round"}, {"reason"}});
   for (std::size_t i = 0; i < found.cases.size(); ++i) {
     const bool left = i < added.size() && !added[i].added;
-    print_text(stdout, row(found.cases[i], left ? "(there already) " : ""));
+    table.add(cells_of(found.cases[i], left ? "(there already) " : ""));
   }
+  print_text(stdout, table.text(context));
 }
 
 int hacks(const Options& options, CommandContext& context) {
@@ -108,7 +111,7 @@ int hacks(const Options& options, CommandContext& context) {
     print_json(context, answer);
     return kExitOk;
   }
-  print_list(found, added);
+  print_list(found, added, context);
   if (!options.into.empty())
     print("%zu added to %s, %zu there already and left alone\n", fresh, options.into.c_str(),
           added.size() - fresh);

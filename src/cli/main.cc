@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   start_logging("warpsmith");
 
   cli::CommandContext context;
+  context.build = cli::build();
   context.terminal = ::isatty(STDOUT_FILENO) == 1;
   const char* no_colour = std::getenv("NO_COLOR");
   context.colour = context.terminal && (no_colour == nullptr || *no_colour == '\0');

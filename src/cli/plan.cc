@@ -5,13 +5,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <thread>
 
 #include "gpu_types.h"
 #include "load_options.h"
 #include "plan_cost.h"
+#include "plan_table.h"
 #include "print.h"
-#include "warpsmith/base/files.h"
+#include "table.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
@@ -20,8 +20,6 @@
 #include "warpsmith/controller/site_executor.h"
 #include "warpsmith/plan/plan.h"
 #include "warpsmith/process/machine.h"
-#include "warpsmith/run/packing.h"
-#include "warpsmith/stages/stage.h"
 #include "warpsmith/workflow/devices.h"
 #include "warpsmith/workflow/load.h"
 
@@ -36,48 +34,6 @@ struct Options {
   std::optional<std::uint64_t> seed;
   bool graph = false;
 };
-
-// What a stage will do at most.
-struct Extent {
-  int rounds = 0;
-  std::uint64_t jobs = 0, shards = 0, items = 0;
-  bool upper_bound = false;
-  bool open = false;  // a job's items are known when the stage is under way
-};
-
-Extent extent_of(const workflow::StageSpec& stage) {
-  Extent extent;
-  std::set<int> rounds;
-  const int slots = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  for (const stages::PlannedJob& job : stages::planned_jobs(stage, {})) {
-    rounds.insert(job.round);
-    ++extent.jobs;
-    extent.items += job.items;
-    extent.upper_bound |= job.upper_bound;
-    extent.open |= job.items == 0;
-    extent.shards += job.items == 0 ? 1
-                                    : run::pack_items({.items = job.items,
-                                                       .expected_item_s = job.expected_item_s,
-                                                       .shard_s = stage.shard_s,
-                                                       .one_shard = job.one_shard,
-                                                       .least = job.least_shards,
-                                                       .slots = slots})
-                                          .size();
-  }
-  extent.rounds = static_cast<int>(rounds.size());
-  return extent;
-}
-
-// What is measured on; nothing where the workflow says cpu, or does not say.
-std::string device_text(const workflow::StageSpec& stage) {
-  const std::string why = stage.auto_device.empty() ? "" : " (`device: auto`: " + stage.auto_device + ")";
-  if (stage.device_found == workflow::DeviceFound::kReal) return "on " + stage.wanted_device + why;
-  if (!why.empty() && stage.device == "cpu") return "on cpu" + why;
-  if (stage.device_found == workflow::DeviceFound::kTwin)
-    return stage.wanted_device + " by the CPU twin: device kind cpu";
-  if (!stage.lacks.empty() && workflow::measures_again(stage)) return stage.lacks + ": its rows will say so";
-  return "";
-}
 
 std::string quoted(const std::string& text) {
   std::string out = "\"";
@@ -99,61 +55,6 @@ void print_graph(const workflow::WorkflowSpec& spec, const std::vector<plan::Sta
       print("  %s -> %s;\n", quoted(needed).c_str(), quoted(stage.name).c_str());
   }
   print("}\n");
-}
-
-std::string count_text(std::uint64_t n, const char* word) {
-  return fmt::format("{} {}{}", n, word, n == 1 ? "" : "s");
-}
-
-std::string extent_text(const Extent& e) {
-  return fmt::format("{}, {}, {}{}, {}{}", count_text(static_cast<std::uint64_t>(e.rounds), "round"),
-                     count_text(e.jobs, "job"),
-                     e.open          ? "at least "
-                     : e.upper_bound ? "at most "
-                                     : "",
-                     count_text(e.shards, "shard"), count_text(e.items, "item"),
-                     e.open ? " and those found under way" : "");
-}
-
-void print_plan(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans,
-                const PlanCost& cost, const TypeCosts& types, const std::vector<process::Gpu>& gpus,
-                CommandContext& context) {
-  Extent all;
-  int will_run = 0, blocked = 0;
-  for (std::size_t i = 0; i < spec.stages.size(); ++i) {
-    const workflow::StageSpec& stage = spec.stages[i];
-    const plan::StagePlan& p = plans[i];
-    const Extent extent = extent_of(stage);
-    const bool idle = p.action == plan::Action::kUpToDate || p.action == plan::Action::kNotSelected ||
-                      p.action == plan::Action::kAccept || p.action == plan::Action::kBlocked;
-    print("%s  %s%s\n", paint(context, "bold", stage.name).c_str(), stage.kind.c_str(),
-          stage.needs.empty() ? "" : fmt::format("  (needs {})", fmt::join(stage.needs, ", ")).c_str());
-    print("  %s\n", extent_text(extent).c_str());
-    if (const std::string device = device_text(stage); !device.empty()) print("  %s\n", device.c_str());
-    for (const std::string& line : controller::memory_lines(stage, gpus))
-      print("  on a GPU, %s\n", line.c_str());
-    const std::string action = p.action == plan::Action::kRun       ? "will run"
-                               : p.action == plan::Action::kResume  ? "will go on"
-                               : p.action == plan::Action::kDepends ? "may run"
-                               : p.action == plan::Action::kBlocked ? "cannot run"
-                                                                    : "will not run";
-    print("  %s: %s\n", paint(context, idle ? "dim" : "green", action).c_str(), p.reason.c_str());
-    for (const plan::Change& change : p.changes) print("    %s\n", plan::to_string(change).c_str());
-    blocked += p.action == plan::Action::kBlocked;
-    if (idle) continue;
-    print("  cost: %s\n", to_string(cost.stages[i]).c_str());
-    ++will_run;
-    all.jobs += extent.jobs;
-    all.shards += extent.shards;
-  }
-  for (const std::string& line : type_lines(types)) print("%s\n", line.c_str());
-  if (blocked > 0) print("%d of %zu stages cannot run\n", blocked, spec.stages.size());
-  if (will_run == 0 && blocked == 0)
-    print("Nothing to do: every stage is up to date or left out.\n");
-  else if (will_run > 0)
-    print("%d of %zu stages to run: %s, %s or so, %s\n", will_run, spec.stages.size(),
-          count_text(all.jobs, "job").c_str(), count_text(all.shards, "shard").c_str(),
-          total_text(cost).c_str());
 }
 
 Json plan_json(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans,
@@ -226,7 +127,8 @@ int plan_command(const Options& options, CommandContext& context) {
     if (context.json)
       print_json(context, plan_json(spec, plans, cost, types));
     else
-      print_plan(spec, plans, cost, types, gpus, context);
+      print_text(stdout, plan_text({.spec = spec, .plans = plans, .cost = cost, .types = types, .gpus = gpus},
+                                   context, terminal_width(stdout)));
   }
   for (const Diagnostic& note : loaded.notes) print_error("note: %s\n", to_string(note).c_str());
   const bool refused = std::any_of(plans.begin(), plans.end(), [](const plan::StagePlan& one) {

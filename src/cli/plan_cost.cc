@@ -79,13 +79,6 @@ std::string in_brackets(const StageCost& cost) {
                      unpriced.empty() ? "" : " without " + unpriced);
 }
 
-std::string sum_text(const StageCost& cost) {
-  const bool gpus = cost.gpu_hours > 0;
-  return fmt::format("{} {}{} CPU-hours{}", cost.at_most ? "at most" : "about",
-                     gpus ? hours_text(cost.gpu_hours) + " GPU-hours" + in_brackets(cost) + ", " : "",
-                     hours_text(cost.cpu_hours), gpus ? "" : in_brackets(cost));
-}
-
 // GPU types of a run's site whose nodes have none: what it measured there, it measured on CPUs.
 std::set<std::string> twins_of(const fs::path& run) {
   std::set<std::string> twins;
@@ -164,11 +157,11 @@ std::string money_text(double money, const std::string& currency) {
   return fmt::format("{:.2f} {}", money, currency.empty() ? "in money" : currency);
 }
 
-std::string to_string(const StageCost& cost) {
-  if (cost.source.empty() && !cost.unknown.empty()) return "not known: no run here has had such a stage";
-  std::string out = sum_text(cost);
-  if (!cost.unknown.empty()) out += fmt::format(" without {}, not known yet", fmt::join(cost.unknown, ", "));
-  return out + (cost.source.empty() ? "" : " (learnt from " + cost.source + ")");
+std::string sum_text(const StageCost& cost) {
+  const bool gpus = cost.gpu_hours > 0;
+  return fmt::format("{} {}{} CPU-hours{}", cost.at_most ? "at most" : "about",
+                     gpus ? hours_text(cost.gpu_hours) + " GPU-hours" + in_brackets(cost) + ", " : "",
+                     hours_text(cost.cpu_hours), gpus ? "" : in_brackets(cost));
 }
 
 Json to_json(const StageCost& cost) {

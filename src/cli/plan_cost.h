@@ -51,9 +51,9 @@ struct StageCost {
 StageCost stage_cost(const std::vector<stages::PlannedJob>& jobs, const StageUsage* usage,
                      const workflow::Prices& prices = {});
 
-// "about 12 GPU-hours (30.00 in money), 3 CPU-hours (learnt from results/quickstart/stages/sft/0a1b2c3d)"; no
-// GPU-hours where there are none, and no money where there are no prices.
-std::string to_string(const StageCost& cost);
+// "about 12 GPU-hours (30.00 in money), 3 CPU-hours"; no GPU-hours where there are none, and no money where
+// there are no prices.
+std::string sum_text(const StageCost& cost);
 Json to_json(const StageCost& cost);
 
 // Looks for a stage's usage: the newest version in `run`; else in the newest of the other runs in `results`

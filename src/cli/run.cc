@@ -9,6 +9,7 @@
 #include <memory>
 #include <random>
 #include <set>
+#include <utility>
 
 #include "load_options.h"
 #include "print.h"
@@ -66,8 +67,10 @@ Json open_run(const fs::path& run, const workflow::WorkflowSpec& spec, const Opt
     json = {
         {"schema", "warpsmith.run/1"},   {"name", run.filename().string()}, {"id", random_id()},
         {"created", std::time(nullptr)}, {"host", process::host_name()},    {"version", WARPSMITH_VERSION},
-        {"replay_timings", replay}};
+        {"builds", Json::array()},       {"replay_timings", replay}};
   }
+  if (!json.contains("builds"))  // of a version that did not note them
+    json["builds"] = Json::array({{{"version", json.value("version", "")}}});
   json["workflow"] = spec.name;
   json["site"] = site;
   json["controller_job"] = options.in_job ? controller::own_job() : 0;
@@ -99,16 +102,18 @@ void notify(const std::string& command, const fs::path& run, const std::string& 
                 (result.problem.empty() ? "" : ": " + result.problem));
 }
 
-// Shows the run's state, and tells of each stage that has ended in this life, once and at once.
+// Shows the run's state, notes the build that runs its stages, and tells of each stage that has ended in this
+// life, once and at once.
 class StageNotifier : public controller::RunObserver {
  public:
-  StageNotifier(ProgressPrinter& progress, const workflow::WorkflowSpec& spec, fs::path run)
-      : progress_(progress), spec_(spec), run_(std::move(run)) {}
+  StageNotifier(ProgressPrinter& progress, const workflow::WorkflowSpec& spec, fs::path run, Build build)
+      : progress_(progress), spec_(spec), run_(std::move(run)), build_(std::move(build)) {}
 
   void on_state(const Json& state) override {
     progress_.on_state(state);
     for (const Json& stage : state.at("stages")) {
       const std::string end = stage.value("state", "");
+      if (stage.value("ran", false)) note();
       if (!stage.value("ran", false) || (end != "finished" && end != "failed")) continue;
       const std::string name = stage.value("stage", "");
       if (!told_.insert(name).second) continue;
@@ -121,11 +126,17 @@ class StageNotifier : public controller::RunObserver {
   }
   void on_message(const std::string& message) override { progress_.on_message(message); }
   void on_news(const std::string& message) override { progress_.on_news(message); }
+  // That this build has run a stage.
+  void note() {
+    if (!std::exchange(noted_, true)) note_build(run_, build_);
+  }
 
  private:
   ProgressPrinter& progress_;
   const workflow::WorkflowSpec& spec_;
   const fs::path run_;
+  const Build build_;
+  bool noted_ = false;
   std::set<std::string> told_;
 };
 
@@ -218,6 +229,23 @@ int finish(const controller::RunOutcome& outcome, const fs::path& run, const std
 
 }  // namespace
 
+void note_build(const fs::path& run, const Build& build) {
+  Json one = Json::object();
+  for (const auto& [key, value] : {std::pair("version", build.version), std::pair("commit", build.commit),
+                                   std::pair("torch", build.torch), std::pair("cuda", build.cuda)})
+    if (!value.empty()) one[key] = value;
+  Json json = read_run_json(run);
+  Json& builds = json["builds"];
+  if (std::any_of(builds.begin(), builds.end(), [&](Json known) {
+        known.erase("since");
+        return known == one;
+      }))
+    return;
+  one["since"] = std::time(nullptr);
+  builds.push_back(std::move(one));
+  write_file_atomic(run / "run.json", json.dump(2) + "\n");
+}
+
 std::vector<std::string> command_line() {
   std::vector<std::string> words = split(read_file("/proc/self/cmdline"), '\0');
   if (!words.empty() && words.back().empty()) words.pop_back();
@@ -297,8 +325,8 @@ int run_workflow(const Options& options, CommandContext& context) {
 
   const process::StopSignals signals(options.in_job ? std::vector<int>{kTimeIsUp} : std::vector<int>{});
   const std::string again = command_again(options, context);
-  ProgressPrinter progress(::isatty(STDERR_FILENO) == 1, options.quiet);
-  StageNotifier observer(progress, spec, run);
+  ProgressPrinter progress(context, ::isatty(STDERR_FILENO) == 1, options.quiet);
+  StageNotifier observer(progress, spec, run, context.build);
   log_info("run " + run.string() +
            (replay ? ", timings replayed from " + json.value("replay_timings", "") : ""));
   if (const std::string text = controller::auto_device_text(spec); !text.empty()) log_info(text);
@@ -321,7 +349,10 @@ int run_workflow(const Options& options, CommandContext& context) {
       progress.on_message(std::string("results.h5 was not written: ") + e.what());
     }
   };
-  parts.publish = publish_safely;
+  parts.publish = [&observer, &publish_safely] {
+    observer.note();  // results.h5 holds run.json
+    publish_safely();
+  };
   parts.selection = options.selection;
   parts.replay = replay ? &*replay : nullptr;
   parts.slots = place.slots;

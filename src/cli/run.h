@@ -33,6 +33,9 @@ void add_place_options(CLI::App& command, RunOptions& options, CommandContext& c
 std::filesystem::path choose_folder(const RunOptions& options, const CommandContext& context,
                                     const std::string& name);
 
+// Adds the build to `builds` of run.json, unless it is there: what has run stages of the run.
+void note_build(const std::filesystem::path& run, const Build& build);
+
 // As the kernel keeps it; the program's own path in full.
 std::vector<std::string> command_line();
 

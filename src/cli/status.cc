@@ -9,8 +9,10 @@
 #include <ctime>
 #include <thread>
 
+#include "bars.h"
 #include "print.h"
 #include "progress.h"
+#include "table.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
@@ -97,14 +99,17 @@ std::optional<Json> facts_of(const fs::path& folder) {
   return facts;
 }
 
-void print_facts(const Json& run) {
-  print("%-24s %-12s ", run.at("name").get<std::string>(), run.at("state").get<std::string>());
-  if (run.contains("problem"))
-    print("%s\n", run.at("problem").get<std::string>());
-  else
-    print("%s of %s stages  %s%s\n", run.at("stages_finished").dump(), run.at("stages").dump(),
-          time_text(run.at("updated").get<std::time_t>()),
-          run.at("replay_timings").get<std::string>().empty() ? "" : "  (timings replayed)");
+std::vector<Table::Cell> cells_of(const Json& run) {
+  std::vector<Table::Cell> row = {run.at("name").get<std::string>(), run.at("state").get<std::string>()};
+  if (run.contains("problem")) {
+    row.emplace_back(run.at("problem").get<std::string>());
+    return row;
+  }
+  const bool replayed = !run.at("replay_timings").get<std::string>().empty();
+  row.emplace_back(fmt::format("{} of {} stages  {}{}", run.at("stages_finished").dump(),
+                               run.at("stages").dump(), time_text(run.at("updated").get<std::time_t>()),
+                               replayed ? "  (timings replayed)" : ""));
+  return row;
 }
 
 int list(CommandContext& context) {
@@ -117,9 +122,11 @@ int list(CommandContext& context) {
   }
   if (runs.empty())
     print("There are no runs in %s (start one: `warpsmith run FILE.yaml`)\n", context.results.string());
-  else if (context.terminal)  // what reads the lines has runs alone
-    print("%-24s %-12s %s\n", "RUN", "STATE", "STAGES FINISHED, LAST CHANGE");
-  for (const Json& run : runs) print_facts(run);
+  Table table(context.terminal  // what reads the lines has runs alone
+                  ? std::vector<Table::Column>{{"RUN"}, {"STATE"}, {"STAGES FINISHED, LAST CHANGE"}}
+                  : std::vector<Table::Column>(3));
+  for (const Json& run : runs) table.add(cells_of(run));
+  if (!runs.empty()) print_text(stdout, table.text(context));
   return kExitOk;
 }
 
@@ -129,13 +136,17 @@ struct StatusOptions {
   double every_s = 2;
 };
 
-std::string status_text(const CommandContext& context, const fs::path& folder, const Json& state) {
+std::string head_text(const fs::path& folder, const Json& state) {
   const std::string name = state.value("state", "");
   std::string out = fmt::format("{}: {}", folder.string(), name);
   if (name == "dead") out += " (its controller was killed; the same `warpsmith run` command goes on)";
   if (state.value("controller", false)) out += fmt::format(", process {}", state.value("pid", 0));
   if (state.contains("updated")) out += ", " + time_text(state.at("updated").get<std::time_t>());
-  out += "\n";
+  return out;
+}
+
+std::string status_text(const CommandContext& context, const fs::path& folder, const Json& state) {
+  std::string out = head_text(folder, state) + "\n";
   if (!state.at("stages").empty()) out += state_table(context, state);
   if (state.value("controller", false)) out += queue_text(state.value("executor", Json::object()));
   return out;
@@ -161,11 +172,25 @@ Shown show_unreadable(const fs::path& folder, const Error& e) {
   return shown;
 }
 
-Shown show(const CommandContext& context, const fs::path& folder) {
+// What a terminal shows while the run goes on.
+std::string watched_text(const CommandContext& context, const fs::path& folder, const Json& state,
+                         StageRates& rates) {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  for (const Json& stage : state.at("stages"))
+    if (stage.value("state", "") == "running") rates.see(std::chrono::duration<double>(now).count(), stage);
+  return watch_text(context, screen_of(stdout), head_text(folder, state), state, rates.all());
+}
+
+// `rates`: null where it is shown once, as lines.
+Shown show(const CommandContext& context, const fs::path& folder, StageRates* rates) {
   try {
     Shown shown{read_state(folder), ""};
     shown.state["doubted_gpus"] = controller::to_json(controller::device_doubts(folder));
-    shown.text = with_state(folder, [&] { return status_text(context, folder, shown.state); });
+    shown.text = with_state(folder, [&] {
+      return rates != nullptr && shown.state.at("controller").get<bool>()
+                 ? watched_text(context, folder, shown.state, *rates)
+                 : status_text(context, folder, shown.state);
+    });
     if (shown.state.value("state", "") == "failed") shown.exit_code = kExitFailed;
     return shown;
   } catch (const Error& e) {
@@ -175,13 +200,15 @@ Shown show(const CommandContext& context, const fs::path& folder) {
 
 int status(const StatusOptions& options, CommandContext& context) {
   const fs::path folder = find_run_with_state(context, options.run);
+  const bool draws = options.watch && context.terminal && !context.json;
+  StageRates rates;
   int drawn = 0;
   for (;;) {
-    const Shown shown = show(context, folder);
+    const Shown shown = show(context, folder, draws ? &rates : nullptr);
     if (context.json) {
       print_json(context, shown.state);
     } else {
-      if (context.terminal) erase_lines(stdout, drawn);
+      if (draws) erase_lines(stdout, drawn);
       print_text(stdout, shown.text);
       drawn = static_cast<int>(std::count(shown.text.begin(), shown.text.end(), '\n'));
     }

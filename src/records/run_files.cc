@@ -20,6 +20,8 @@ Json read_run_json(const fs::path& run) {
         throw BadContent(run / "run.json",
                          (run / "run.json").string() + ": `" + number + "` is no whole number from 0 on");
     (void)json.value("overrides", std::vector<std::string>{});
+    for (const Json& build : json.value("builds", Json::array_t{}))
+      for (const char* text : {"version", "commit", "torch", "cuda"}) (void)build.value(text, "");
     read = json;
   });
   return read;

@@ -118,6 +118,22 @@ std::string device_names(const store::Results& results) {
               : "");
 }
 
+// What ran it, as run.json says it: "0.1.0, commit 0a1b2c3d, torch 2.11.0, CUDA 13.0; then 0.2.0, …". Of runs
+// that do not say it, the version alone.
+std::string build_words(const Json& run, const std::string& version) {
+  const auto text = [](const Json& build, const char* key, const std::string& before) {
+    return build.is_object() && build.contains(key) && build[key].is_string() && build[key] != ""
+               ? before + escape(build[key].get<std::string>())
+               : "";
+  };
+  std::string out;
+  if (!run.is_object() || !run.contains("builds") || !run["builds"].is_array()) return escape(version);
+  for (const Json& build : run["builds"])
+    out += text(build, "version", out.empty() ? "" : "; then ") + text(build, "commit", ", commit ") +
+           text(build, "torch", ", torch ") + text(build, "cuda", ", CUDA ");
+  return out.empty() ? escape(version) : out;
+}
+
 std::string trusted(const store::Results& results) {
   std::int64_t timed = 0, unstable = 0, ok = 0, imprecise = 0;
   std::vector<double> widths;
@@ -138,7 +154,7 @@ std::string trusted(const store::Results& results) {
   const Json run = Json::parse(results.provenance, nullptr, false);
   if (run.is_object() && run.contains("seed") && run["seed"].is_number_integer())
     out += fmt::format(" Seed {}.", run["seed"].get<std::int64_t>());
-  return out + " Warpsmith " + escape(results.version) +
+  return out + " Warpsmith " + build_words(run, results.version) +
          ". <a href=\"#verdicts\">Verdicts</a>, <a href=\"#measured-on\">devices</a>.";
 }
 

@@ -16,6 +16,7 @@
 #include "warpsmith/base/paths.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/process/child.h"
+#include "warpsmith/records/run_files.h"
 
 namespace warpsmith::cli {
 namespace {
@@ -132,9 +133,11 @@ TEST(Mistyped, SaysNothingWhereEachWordIsKnown) {
     EXPECT_EQ(mistyped(line), "") << line;
 }
 
-int code_of(std::vector<std::string> words, const fs::path& results, std::string* err = nullptr) {
+int code_of(std::vector<std::string> words, const fs::path& results, std::string* err = nullptr,
+            const Build& build = {}) {
   CLI::App app("", "warpsmith");
   CommandContext context;
+  context.build = build;
   context.results = results;
   add_commands(app, context);
   std::reverse(words.begin(), words.end());  // as CLI11 takes them
@@ -186,6 +189,50 @@ TEST(ExitCodes, PlanEndsAsRunWould) {
   EXPECT_EQ(code_of({"plan", blocked, "--json"}, scratch.path()), kExitUsage);
   EXPECT_EQ(code_of({"plan", blocked, "--graph"}, scratch.path()), kExitUsage);
   EXPECT_EQ(code_of({"run", blocked, "--quiet"}, scratch.path()), kExitUsage);
+}
+
+TEST(RunJson, ListsEachBuildOnce) {
+  const Scratch scratch;
+  write_file_atomic(scratch / "run.json", R"({"name": "r", "seed": 1, "builds": [{"version": "0.0.9"}]})");
+  const Build first{"0.1.0", "0a1b2c3d", "2.11.0", "13.0"}, second{"0.1.0", "11111111-dirty", "2.11.0", ""};
+  for (const Build& build : {first, first, second, first}) note_build(scratch.path(), build);
+  Json json = read_run_json(scratch.path());
+  EXPECT_EQ(json.at("seed"), 1) << "the rest stays";
+  ASSERT_EQ(json.at("builds").size(), 3u);
+  for (std::size_t i : {1u, 2u}) {
+    EXPECT_GT(json["builds"][i].at("since"), 1700000000) << "seconds since 1970";
+    json["builds"][i].erase("since");
+  }
+  EXPECT_EQ(json.at("builds"), Json::parse(R"([{"version": "0.0.9"},
+                            {"version": "0.1.0", "commit": "0a1b2c3d", "torch": "2.11.0", "cuda": "13.0"},
+                            {"version": "0.1.0", "commit": "11111111-dirty", "torch": "2.11.0"}])"));
+}
+
+TEST(RunJson, NotesTheBuildWhereAStageRuns) {
+  const Scratch scratch;
+  write_file_atomic(scratch / "w.yaml",
+                    "schema: warpsmith.workflow/1\nname: w\nstages:\n"
+                    "  - {name: c, kind: command, records: none, argv: [\"true\"]}\n");
+  const auto run_as = [&](const std::string& commit, std::vector<std::string> more) {
+    std::vector<std::string> words = {"run", (scratch / "w.yaml").string(), "--quiet"};
+    words.insert(words.end(), more.begin(), more.end());
+    std::string said;
+    EXPECT_EQ(code_of(words, scratch.path(), &said,
+                      {.version = "0.1.0", .commit = commit, .torch = "", .cuda = ""}),
+              kExitOk)
+        << said;
+    std::string commits;
+    const Json json = read_run_json(scratch / "w");
+    for (const Json& build : json.at("builds")) commits += build.value("commit", "?") + " ";
+    return commits;
+  };
+  EXPECT_EQ(run_as("aaaa", {}), "aaaa ");
+  EXPECT_EQ(run_as("bbbb", {}), "aaaa ") << "nothing was to do";
+  EXPECT_EQ(run_as("cccc", {"--force", "c"}), "aaaa cccc ");
+  Json json = read_run_json(scratch / "w");
+  json.erase("builds");
+  write_file_atomic(scratch / "w/run.json", json.dump());
+  EXPECT_EQ(run_as("dddd", {"--force", "c"}), "? dddd ") << "an older version has begun it";
 }
 
 TEST(ExitCodes, ASweepIsAskedWhetherItMeasured) {

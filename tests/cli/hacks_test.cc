@@ -136,8 +136,8 @@ TEST_F(HacksCommandTest, AddsThemToADatabaseOnce) {
   EXPECT_THAT(listed, HasSubstr("late_work"));
   run("rl", 3, "measure", {verdict(Verdict::kHack, "threads are left", "threads")});
   const std::string again = command({"found", "--into", database()});
-  EXPECT_THAT(again, HasSubstr("rl/1                (there already) 7 ns a call\n"));
-  EXPECT_THAT(again, HasSubstr("rl/3                threads are left\n"));
+  EXPECT_THAT(again, HasSubstr("rl/1         (there already) 7 ns a call\n"));
+  EXPECT_THAT(again, HasSubstr("rl/3         threads are left\n"));
   EXPECT_THAT(again, HasSubstr("1 added to " + database() + ", 2 there already and left alone\n"));
   const Json json = Json::parse(command({"found", "--into", database(), "--json"}));
   EXPECT_EQ(json["into"], database());

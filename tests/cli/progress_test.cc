@@ -89,9 +89,9 @@ TEST(StateTable, NamesStatesPhasesAndFailures) {
          {"seconds", 3.0}},
         {{"stage", "evaluate"}, {"state", "waiting"}}}}};
   EXPECT_EQ(state_table(context, state),
-            "  collect   up to date  \n"
-            "  sft       failed           3.0s  sft 0/train/0 ended by crash\n"
-            "  evaluate  not run     \n"
+            "  collect   up to date\n"
+            "  sft       failed        3.0s  sft 0/train/0 ended by crash\n"
+            "  evaluate  not run\n"
             "  time by phase, of all shards:  measure 1m01s\n");
 }
 

@@ -103,7 +103,7 @@ TEST_F(GpuPlace, AModelThatDoesNotFitIsToldBeforeAnythingStarts) {
   const auto look = [&](const std::string& command, const std::string& more) {
     write_workflow(kDataset + model + more + "}\nresources: {train: {gpus: 1}}\n" + stages);
     (void)run(command + " w.yaml");
-    return out_;
+    return out_ = replaced(out_, "\n    ", " ");  // as it is before lines are broken
   };
   EXPECT_THAT(look("plan", ", states: gpu"),
               HasSubstr("cannot run: its model does not fit on a GPU of this machine: training takes 1"));
@@ -118,6 +118,7 @@ TEST_F(GpuPlace, AModelThatDoesNotFitIsToldBeforeAnythingStarts) {
   EXPECT_THAT(look("plan", ", states: host"), HasSubstr(", optimiser 2.2, "));
   write_workflow(kDataset + "optimizer: {batch_tokens: 4096}\nresources: {train: {gpus: 1}}\n" + stages);
   EXPECT_EQ(run("plan w.yaml"), kExitOk) << out_;
+  out_ = replaced(out_, "\n    ", " ");
   EXPECT_THAT(out_, HasSubstr("on a GPU, training takes some 0.1 GiB: weights 0.0"));
   EXPECT_THAT(out_, HasSubstr(", of 45.0 GiB"));
 }
@@ -162,13 +163,13 @@ TEST_F(GpuPlace, PlanAndRunSayWhatAutoIs) {
   EXPECT_EQ(stage.at("device_found"), "real");
   EXPECT_EQ(stage.at("auto_device"), "this machine has 2 L40");
   ASSERT_EQ(run("plan w.yaml"), kExitOk);
-  EXPECT_THAT(out_, HasSubstr("\n  on L40 (`device: auto`: this machine has 2 L40)\n"));
+  EXPECT_THAT(out_, HasSubstr("\nc: on L40, by `device: auto`: this machine has 2 L40\n"));
   ASSERT_EQ(run("run w.yaml"), kExitOk) << out_;
   EXPECT_THAT(out_, HasSubstr("`device: auto` is L40: this machine has 2 L40"));
   EXPECT_THAT(read_file(scratch_ / "results/w/state.json"), Not(HasSubstr("\"auto\"")));
   const WithVariable none("WARPSMITH_NVML", "");
   ASSERT_EQ(run("plan w.yaml"), kExitOk);
-  EXPECT_THAT(out_, HasSubstr("\n  on cpu (`device: auto`: this machine has no GPU)\n"));
+  EXPECT_THAT(out_, HasSubstr("\nc: on cpu, by `device: auto`: this machine has no GPU\n"));
   EXPECT_THAT(out_, HasSubstr("device: L40 -> cpu"));
 }
 

@@ -995,6 +995,22 @@ TEST(Story, SaysWhetherItCanBeTrusted) {
   EXPECT_EQ(html(r).find("say nothing about a GPU"), std::string::npos);
 }
 
+TEST(Story, NamesTheBuildsThatRanIt) {
+  store::Results r = example();
+  r.provenance = R"({"seed": 7})";
+  EXPECT_NE(html(r).find(" Seed 7. Warpsmith 0.1.0. <a"), std::string::npos) << "an old run does not say it";
+  r.provenance =
+      R"({"builds": [{"version": "0.1.0", "commit": "0a1b2c3d", "torch": "2.11.0", "cuda": "13.0"}]})";
+  EXPECT_NE(html(r).find(" Warpsmith 0.1.0, commit 0a1b2c3d, torch 2.11.0, CUDA 13.0. <a"),
+            std::string::npos);
+  r.provenance = R"({"builds": [{"version": "0.1.0"}, {"version": "0.2.0", "commit": "<b>-dirty"}]})";
+  EXPECT_NE(html(r).find(" Warpsmith 0.1.0; then 0.2.0, commit &lt;b&gt;-dirty. <a"), std::string::npos);
+  for (const char* odd : {R"({"builds": 3})", R"({"builds": [4, {"commit": 5}]})", R"({"builds": []})"}) {
+    r.provenance = odd;
+    EXPECT_NE(html(r).find(" Warpsmith 0.1.0. <a"), std::string::npos) << odd;
+  }
+}
+
 TEST(DevicesOfAPage, EqualRowsAreOne) {
   store::Results r = example();
   for (int i = 0; i < 30; ++i) r.devices.push_back(r.devices[0]);

@@ -32,12 +32,18 @@ class Option;
 
 namespace warpsmith::cli {
 
+// What the program was built from, as --version says it. Empty: not known, or built without.
+struct Build {
+  std::string version, commit, torch, cuda;
+};
+
 // What all commands share. Lives as long as main().
 struct CommandContext {
   bool json = false;                          // --json, where a command offers it
   bool terminal = false;                      // stdout is a terminal: progress may be redrawn
   bool colour = false;                        // … and NO_COLOR is not set
   std::filesystem::path results = "results";  // --results: the folder that holds the runs
+  Build build;                                // of this program; what runs is recorded with it
   std::function<int()> action;                // of the command that was given
 };
 
