@@ -24,7 +24,8 @@ fi
 
 cd "$INSIDE"
 prefix=$INSIDE/moved
-export TORCH_ROOT=$torch
+export TORCH_ROOT=$torch WARPSMITH_CACHE=$INSIDE/cache
+moved=
 if [ "$HIDE" -gt 0 ]; then
   if [ -n "$torch" ]; then
     torch=$(realpath "$torch") environment=$(realpath "$torch/../../../..")
@@ -33,6 +34,7 @@ if [ "$HIDE" -gt 0 ]; then
       mount --rbind "$environment" environment
       TORCH_ROOT=$INSIDE/environment/${torch#"$environment"/}
       mount -t tmpfs none "$environment"
+      moved=$INSIDE/environment
     fi
   fi
   for folder in "$build" "$source"; do mount -t tmpfs none "$folder"; done
@@ -58,10 +60,17 @@ for program in generate measure train; do
   grep -q "there is no torch in /nowhere: set TORCH_ROOT" words.log || fail "warpsmith-$program: $(cat words.log)"
   [ $code = 127 ] || fail "warpsmith-$program ended with $code"
 done
+if [ -n "$moved" ]; then
+  (unset TORCH_ROOT; "$programs/warpsmith-measure" 2> words.log) || true
+  grep -q "there is no torch in $torch" words.log || fail "warpsmith-measure: $(cat words.log)"
+fi
 TORCH_ROOT=/nowhere "$warpsmith" doctor > doctor.log || true
 grep -q "LACK program warpsmith-train .*there is no torch in /nowhere" doctor.log || fail "doctor: $(cat doctor.log)"
 "$warpsmith" doctor > doctor.log || true
 ! grep "LACK program" doctor.log || fail "doctor says that a program lacks something"
+if [ -n "$moved" ] && [ -x "$programs/warpsmith-nvrtc" ] && [ -d "$TORCH_ROOT/../nvidia" ]; then
+  grep -q "compiler NVRTC .* in $moved/" doctor.log || fail "NVRTC of TORCH_ROOT is not found: $(grep -A1 NVRTC doctor.log)"
+fi
 
 cat > small.yaml <<END
 schema: warpsmith.workflow/1

@@ -54,7 +54,9 @@ fs::path find_library() {
   std::error_code error;
   const fs::path real = fs::canonical(library, error);
   if (error)
-    throw Error("there is no NVRTC at " + library.string() + ": name its libnvrtc.so in WARPSMITH_NVRTC");
+    throw Error("there is no NVRTC at " + library.string() +
+                ": name its libnvrtc.so in WARPSMITH_NVRTC, or the "
+                "folder of torch in TORCH_ROOT");
   return real;
 }
 
