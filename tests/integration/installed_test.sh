@@ -72,12 +72,19 @@ if [ -n "$moved" ] && [ -x "$programs/warpsmith-nvrtc" ] && [ -d "$TORCH_ROOT/..
   grep -q "compiler NVRTC .* in $moved/" doctor.log || fail "NVRTC of TORCH_ROOT is not found: $(grep -A1 NVRTC doctor.log)"
 fi
 
+# One of the installed tasks, with two candidates.
+task=datasets/square_row_sum
+mkdir -p $task/candidates/{ok,compile_error}
+cp "$share/warpsmith/$task/task.yaml" $task
+for candidate in ok/warp_per_row compile_error/missing_semicolon; do
+  cp "$share/warpsmith/$task/candidates/$candidate.cu" $task/candidates/$candidate.cu
+done
 cat > small.yaml <<END
 schema: warpsmith.workflow/1
 name: small
 seed: 7
 device: cpu
-dataset: {folder: $share/warpsmith/datasets, train: [square_row_sum]}
+dataset: {folder: datasets, train: [square_row_sum]}
 model: {layers: 1, width: 32, heads: 2, kv_heads: 1, hidden: 64, context: 640, vocabulary: 384}
 prompt: {style: compact, exemplars: 1}
 sample: {max_tokens: 16}

@@ -216,12 +216,12 @@ TEST_F(Shard, MistakesAreTold) {
 
 TEST_F(Shard, ChildrenGetTheLibraryPathThatWasBefore) {
   const std::string job = (folder_ / "job.json").string();
-  const auto path_of_children = [&](const std::string& before) {
+  const auto path_of_children = [&](std::string program, const std::string& before) {
     const WithVariable now("LD_LIBRARY_PATH", "/torch/lib:" + before), kept("WARPSMITH_LIBRARY_PATH", before);
-    std::vector<std::string> words = {"warpsmith-x", job, "0"};
-    char* argv[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
+    std::string file = job, shard = "0";
+    char* argv[] = {program.data(), file.data(), shard.data(), nullptr};
     std::string seen;
-    EXPECT_EQ(shard_main("warpsmith-x", 3, argv,
+    EXPECT_EQ(shard_main(program, 3, argv,
                          [&](ShardSession&) {
                            const char* path = std::getenv("LD_LIBRARY_PATH");
                            seen = path != nullptr ? path : "none";
@@ -230,8 +230,8 @@ TEST_F(Shard, ChildrenGetTheLibraryPathThatWasBefore) {
               kExitOk);
     return seen;
   };
-  EXPECT_EQ(path_of_children("/a:/b"), "/a:/b");
-  EXPECT_EQ(path_of_children(""), "none");
+  EXPECT_EQ(path_of_children("warpsmith-a", "/a:/b"), "/a:/b");
+  EXPECT_EQ(path_of_children("warpsmith-b", ""), "none");
 }
 
 TEST(DoneShards, LinesOfAnotherFormArePassedOver) {
