@@ -9,7 +9,7 @@ TEST_JOBS ?= $(shell echo $$(( $$(cmake/build_jobs.sh) + 2 )))
 GOAL ?= programs
 CTEST_FLAGS ?=
 
-.PHONY: help quickstart test setup build configure install benchmarks gpu-figures sanitize format clean
+.PHONY: help quickstart test setup build configure install package benchmarks gpu-figures sanitize format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -19,7 +19,8 @@ help:
 	@echo 'make benchmarks          print the figures of tests/bench'
 	@echo 'make gpu-figures         every figure of measuring on a GPU, on this machine (some 25 minutes on an H200)'
 	@echo 'make sanitize            every test without torch under address, undefined-behaviour and thread sanitizers'
-	@echo 'make install PREFIX=DIR  programs, headers of none; job programs lie beside the controller'
+	@echo 'make install PREFIX=DIR  programs, tasks, workflows, documents, completions and man page'
+	@echo 'make package             a .deb and a .tar.gz of the same, in build/release/package'
 	@echo 'make setup               only install what is missing (Debian packages, torch)'
 
 setup:
@@ -48,6 +49,10 @@ test:
 	@$(MAKE) --no-print-directory setup-tests
 	@$(MAKE) --no-print-directory build GOAL=all
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(TEST_JOBS) $(CTEST_FLAGS)
+
+# Both lie in $(BUILD)/package then.
+package: build
+	cpack --config $(BUILD)/CPackConfig.cmake -B $(BUILD)/package
 
 install: build
 	cmake --install $(BUILD) --prefix $(PREFIX)

@@ -59,9 +59,10 @@ function(warpsmith_program name)
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} $<IF:$<BOOL:${ARG_PLAIN}>,warpsmith_warnings,warpsmith_options>)
   if(ARG_TORCH)
     target_link_libraries(${name} PRIVATE warpsmith_torch_lib)
-    set_target_properties(${name} PROPERTIES INSTALL_RPATH "${WARPSMITH_TORCH_ROOT}/lib")
+    warpsmith_install_with_torch(${name})
+  else()
+    install(TARGETS ${name} RUNTIME DESTINATION ${WARPSMITH_PROGRAMS})
   endif()
-  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
 # warpsmith_test(NAME SOURCES a_test.cc … LINKS … [LABELS unit] [TORCH] [APART] [TIMEOUT seconds]): one GoogleTest program, tests/NAME.

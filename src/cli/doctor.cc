@@ -1,8 +1,6 @@
 // `warpsmith doctor`: what this machine has and lacks; with --site, what a cluster has and lacks.
 #include "doctor.h"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +9,7 @@
 #include "load_options.h"
 #include "print.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/controller/device_doubts.h"
 #include "warpsmith/controller/model_memory.h"
 #include "warpsmith/controller/site_executor.h"
@@ -31,11 +30,13 @@ std::vector<process::Fact> program_facts() {
   for (const char* name : {"warpsmith-collect", "warpsmith-compile", "warpsmith-twin", "warpsmith-generate",
                            "warpsmith-service", "warpsmith-measure", "warpsmith-train"}) {
     const fs::path path = program_folder() / name;
-    const bool there = ::access(path.c_str(), X_OK) == 0;
+    const std::string problem = start_problem(path);
+    std::string hint;
+    if (!path_exists(path)) hint = "it was not built: LibTorch is off, or the build is incomplete";
     facts.push_back({.name = std::string("program ") + name,
-                     .value = there ? path.string() : "not found",
-                     .ok = there,
-                     .hint = there ? "" : "it was not built: LibTorch is off, or the build is incomplete"});
+                     .value = problem.empty() ? path.string() : problem,
+                     .ok = problem.empty(),
+                     .hint = std::move(hint)});
   }
   return facts;
 }

@@ -61,6 +61,10 @@ std::vector<process::Fact> sandbox_facts();
 // NVRTC, which also decides about candidates for the CPU twin: verdicts can differ where it is missing.
 process::Fact nvrtc_fact();
 
+// Empty, or why a program of ours does not start here. Without arguments each says how it is used and ends;
+// what the loader, a lost library or a lost torch makes of it is another matter.
+std::string start_problem(const std::filesystem::path& program);
+
 // The programs of ours that lie beside this one.
 std::vector<std::string> programs_beside();
 

@@ -19,24 +19,6 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-// Empty, or why a program of ours does not start here. Without arguments each says how it is used and ends;
-// what the loader or a lost library makes of it is another matter.
-std::string start_problem(const fs::path& program) {
-  if (::access(program.c_str(), X_OK) != 0) return system_error(program.string(), errno).what();
-  process::ChildSpec spec;
-  spec.argv = {program.string()};
-  spec.limits.wall_s = 30;
-  const process::ChildResult result = process::run_child(spec);
-  const bool started = result.ending == process::Ending::kTimedOut ||
-                       (result.ending == process::Ending::kExited && result.exit_code < 126);
-  if (started) return "";
-  const std::vector<std::string> lines = split_lines(trim(result.err));
-  if (!lines.empty()) return lines.back();
-  if (!result.problem.empty()) return result.problem;
-  return result.signal != 0 ? "signal " + std::to_string(result.signal)
-                            : "exit code " + std::to_string(result.exit_code);
-}
-
 // Whether a job could be submitted from here: Slurm is asked when it would start.
 std::string submit_problem(const Json& submit, const fs::path& conf) {
   try {
@@ -60,6 +42,22 @@ std::string submit_problem(const Json& submit, const fs::path& conf) {
 }
 
 }  // namespace
+
+std::string start_problem(const fs::path& program) {
+  if (::access(program.c_str(), X_OK) != 0) return system_error(program.string(), errno).what();
+  process::ChildSpec spec;
+  spec.argv = {program.string()};
+  spec.limits.wall_s = 30;
+  const process::ChildResult result = process::run_child(spec);
+  const bool started = result.ending == process::Ending::kTimedOut ||
+                       (result.ending == process::Ending::kExited && result.exit_code < 126);
+  if (started) return "";
+  const std::vector<std::string> lines = split_lines(trim(result.err));
+  if (!lines.empty()) return lines.back();
+  if (!result.problem.empty()) return result.problem;
+  return result.signal != 0 ? "signal " + std::to_string(result.signal)
+                            : "exit code " + std::to_string(result.exit_code);
+}
 
 int doctor_on_node(const fs::path& question_file) {
   const Json question = read_json_file(question_file);

@@ -50,7 +50,8 @@ std::optional<workflow::SiteSpec> load_named_site(const std::string& name) {
   if (name.empty() || name == "local") return std::nullopt;
   Diagnostics mistakes;
   workflow::SiteSpec site = workflow::load_site(
-      workflow::find_site(name, program_folder().parent_path() / "share/warpsmith/sites"), mistakes);
+      workflow::find_site(name, program_folder().parent_path().parent_path() / "share/warpsmith/sites"),
+      mistakes);
   if (!mistakes.empty()) throw InvalidInput(std::move(mistakes));
   if (site.executor == "local") return std::nullopt;
   return site;

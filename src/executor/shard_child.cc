@@ -17,6 +17,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
+// Of a loader, a shell or our own scripts (cmake/with_torch.sh.in) that lack a program or a library.
+constexpr int kCannotStart = 127;
+
 // "04:35:04.099 warpsmith-measure error wrong GPU" as our programs log it, without what stands before the
 // words.
 std::string_view without_clock(std::string_view line) {
@@ -136,6 +139,8 @@ ShardEnd ShardChild::end() {
       end.detail = last_line(command_.log);
     } else if (disk_is_full(command_.log.parent_path()))
       end.cause = EndCause::kDiskFull;
+    else if (result.exit_code == kCannotStart)
+      end.detail = last_line(command_.log);
   } else if (result.ending == Ending::kTimedOut) {
     end.cause = EndCause::kTimeout;
     end.detail =

@@ -16,6 +16,13 @@ bool runnable(const fs::path& path) {
   return fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
 }
 
+fs::path chosen_torch() {
+  const char* root = std::getenv("TORCH_ROOT");
+  if (root == nullptr || *root == '\0') return {};
+  const fs::path path = fs::absolute(root).lexically_normal();
+  return path.has_filename() ? path : path.parent_path();
+}
+
 std::string search_path() {
   const char* path = std::getenv("PATH");
   return path != nullptr && *path != '\0' ? path : kUsualFolders;

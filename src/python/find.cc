@@ -25,6 +25,15 @@ std::optional<fs::path> look_for(const std::string& name) {
   return found.empty() ? std::nullopt : std::optional<fs::path>(std::move(found));
 }
 
+// Torch of a wheel lies in <environment>/lib/pythonX/site-packages/torch, the python3 that can import it in
+// <environment>/bin.
+std::optional<fs::path> python_of_torch(const fs::path& root) {
+  const fs::path packages = root.parent_path();
+  if (packages.filename() != "site-packages" && packages.filename() != "dist-packages") return std::nullopt;
+  fs::path python = packages.parent_path().parent_path().parent_path() / "bin/python3";
+  return process::runnable(python) ? std::optional<fs::path>(std::move(python)) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<fs::path> find_python() {
@@ -32,11 +41,9 @@ std::optional<fs::path> find_python() {
     if (*asked == '\0') return std::nullopt;
     return look_for(asked);
   }
-#ifdef WARPSMITH_TORCH_PYTHON
-  // Without the way back through the package: a sandbox shows where it leads, and not each folder of it.
-  if (const fs::path built_with = fs::path(WARPSMITH_TORCH_PYTHON).lexically_normal();
-      process::runnable(built_with))
-    return built_with;
+  if (auto chosen = python_of_torch(process::chosen_torch())) return chosen;
+#ifdef WARPSMITH_TORCH_ROOT
+  if (auto built_with = python_of_torch(WARPSMITH_TORCH_ROOT)) return built_with;
 #endif
   return look_for("python3");
 }

@@ -1,6 +1,7 @@
 #include "warpsmith/records/shard.h"
 
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <unordered_set>
 
@@ -209,8 +210,25 @@ void ShardSession::finish() {
   records_->sync();
 }
 
+namespace {
+
+// An installed program that needs torch is started with torch's folder in front of LD_LIBRARY_PATH
+// (cmake/with_torch.sh.in). The loader has read that; our children get what stood there before.
+void restore_library_path() {
+  const char* before = std::getenv("WARPSMITH_LIBRARY_PATH");
+  if (before == nullptr) return;
+  if (*before == '\0')
+    ::unsetenv("LD_LIBRARY_PATH");
+  else
+    ::setenv("LD_LIBRARY_PATH", before, 1);
+  ::unsetenv("WARPSMITH_LIBRARY_PATH");
+}
+
+}  // namespace
+
 int shard_main(const std::string& program, int argc, char** argv,
                const std::function<void(ShardSession&)>& work) {
+  restore_library_path();
   start_logging(program);
   return exit_code_of([&] {
     std::size_t number = 0;

@@ -131,6 +131,12 @@ TEST_F(Local, EachEndHasItsCause) {
   }
 }
 
+TEST_F(Local, WhatAProgramLacksToStartIsTold) {
+  const ShardEvent end = run_one("echo warpsmith-x: there is no torch >&2; exit 127");
+  EXPECT_EQ(end.cause, EndCause::kFailed);
+  EXPECT_EQ(end.detail, "warpsmith-x: there is no torch");
+}
+
 TEST_F(Local, AProgramThatIsNotThereIsALaunchFailure) {
   LocalExecutor executor({.cpus = 1});
   ShardStart lost = shard(0, "");

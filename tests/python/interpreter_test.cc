@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "scratch.h"
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
 #include "with_variable.h"
 
 namespace warpsmith::python {
@@ -87,6 +90,27 @@ TEST(FindPython, TheEnvironmentSaysWhich) {
   }
   const WithVariable gone("WARPSMITH_PYTHON", "/nowhere/python3");
   EXPECT_FALSE(find_python());
+}
+
+TEST(FindPython, ThatOfTheTorchThatIsNamed) {
+  const char* chosen = std::getenv("WARPSMITH_PYTHON");
+  if (chosen != nullptr) GTEST_SKIP() << "WARPSMITH_PYTHON is set";
+  const Scratch scratch;
+  const fs::path python = scratch / "bin/python3", torch = scratch / "lib/python3.11/site-packages/torch";
+  make_folders(python.parent_path());
+  make_folders(torch);
+  {
+    const WithVariable none("TORCH_ROOT", torch.string());
+    EXPECT_NE(find_python(), python) << "it is not there";
+  }
+  fs::create_symlink("/bin/sh", python);
+  for (const std::string& root : {torch.string(), torch.string() + "/"}) {
+    const WithVariable named("TORCH_ROOT", root);
+    EXPECT_EQ(find_python(), python) << root;
+  }
+  make_folders(scratch / "libtorch");
+  const WithVariable no_wheel("TORCH_ROOT", (scratch / "libtorch").string());
+  EXPECT_NE(find_python(), python);
 }
 
 }  // namespace

@@ -5,9 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "scratch.h"
+#include "with_variable.h"
 
 namespace warpsmith {
 namespace {
@@ -210,6 +212,26 @@ TEST_F(Shard, MistakesAreTold) {
   fs::remove(folder_ / "items.jsonl");
   EXPECT_THROW(session(0), Error);
   EXPECT_THROW(ShardSession(folder_ / "none.json", 0), Error);
+}
+
+TEST_F(Shard, ChildrenGetTheLibraryPathThatWasBefore) {
+  const std::string job = (folder_ / "job.json").string();
+  const auto path_of_children = [&](std::string program, const std::string& before) {
+    const WithVariable now("LD_LIBRARY_PATH", "/torch/lib:" + before), kept("WARPSMITH_LIBRARY_PATH", before);
+    std::string file = job, shard = "0";
+    char* argv[] = {program.data(), file.data(), shard.data(), nullptr};
+    std::string seen;
+    EXPECT_EQ(shard_main(program, 3, argv,
+                         [&](ShardSession&) {
+                           const char* path = std::getenv("LD_LIBRARY_PATH");
+                           seen = path != nullptr ? path : "none";
+                           EXPECT_EQ(std::getenv("WARPSMITH_LIBRARY_PATH"), nullptr);
+                         }),
+              kExitOk);
+    return seen;
+  };
+  EXPECT_EQ(path_of_children("warpsmith-a", "/a:/b"), "/a:/b");
+  EXPECT_EQ(path_of_children("warpsmith-b", ""), "none");
 }
 
 TEST(DoneShards, LinesOfAnotherFormArePassedOver) {

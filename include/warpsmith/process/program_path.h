@@ -9,6 +9,9 @@ namespace warpsmith::process {
 // A file that this user may execute.
 bool runnable(const std::filesystem::path& path);
 
+// The folder of torch that TORCH_ROOT names. Empty: it names none, so the one of the build counts.
+std::filesystem::path chosen_torch();
+
 inline constexpr const char* kUsualFolders = "/usr/local/bin:/usr/bin:/bin";
 
 // PATH; where it is not set or empty, kUsualFolders.

@@ -7,6 +7,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/process/program_path.h"
 
 namespace warpsmith::toolchain {
 
@@ -30,16 +31,32 @@ fs::path find_program() {
   throw Error("warpsmith-nvrtc is missing beside this program, in " + here.string());
 }
 
+// Torch's wheel brings it in <folder of packages>/nvidia/<part>/lib. Empty: there is none.
+fs::path library_beside(const fs::path& torch) {
+  if (torch.empty()) return {};
+  std::error_code error;
+  for (fs::directory_iterator part(torch.parent_path() / "nvidia", error), end; !error && part != end;
+       part.increment(error)) {
+    std::error_code none;
+    for (const fs::directory_entry& file : fs::directory_iterator(part->path() / "lib", none))
+      if (file.path().filename().string().starts_with("libnvrtc.so")) return file.path();
+  }
+  return {};
+}
+
 fs::path find_library() {
   if (*kBuiltLibrary == '\0')
     throw Error(
         "this build has no CUDA: candidates cannot be compiled for a GPU (configure with WARPSMITH_CUDA=ON)");
-  const std::string chosen = environment("WARPSMITH_NVRTC");
-  const fs::path library = chosen.empty() ? kBuiltLibrary : chosen;
+  fs::path library = environment("WARPSMITH_NVRTC");
+  if (library.empty()) library = library_beside(process::chosen_torch());
+  if (library.empty()) library = kBuiltLibrary;
   std::error_code error;
   const fs::path real = fs::canonical(library, error);
   if (error)
-    throw Error("there is no NVRTC at " + library.string() + ": name its libnvrtc.so in WARPSMITH_NVRTC");
+    throw Error("there is no NVRTC at " + library.string() +
+                ": name its libnvrtc.so in WARPSMITH_NVRTC, or the "
+                "folder of torch in TORCH_ROOT");
   return real;
 }
 
