@@ -36,6 +36,7 @@ std::string figures(const Json& p) {
   if (const auto tasks = p.value("host_bound", std::size_t{0}); tasks > 0)
     add(fmt::format("without {} task{} bound by the host", tasks, tasks == 1 ? "" : "s"));
   add(valid_text(p));
+  if (const std::string note = p.value("note", ""); !note.empty()) add(note);
   if (const Json skip = p.value("skip", Json::object()); skip.contains("note")) {
     add(skip.value("note", ""));
   } else if (skip.value("guessed", 0) > 0) {

@@ -85,7 +85,8 @@ class EvaluateStage final : public Stage {
     return tasks;
   }
 
-  // The successes to be measured again: the fastest of each task, or all.
+  // The successes to be measured again: the fastest of each task, or all. There may be none: a model may have
+  // written nothing that is right.
   void select() {
     std::vector<std::string> stages;
     for (const std::string& name : settings_.candidates_of) stages.push_back(instance_of(inputs_, name));
@@ -104,10 +105,6 @@ class EvaluateStage final : public Stage {
             })->candidate);
       }
     }
-    if (selected_.empty())
-      throw Error(fmt::format("stage {}: the stages in `candidates_of` hold no successful program",
-                              inputs_.spec.name),
-                  kExitFailed);
   }
 
   // What was the best elsewhere is measured here: kernels tuned on one device type are swept over others.
@@ -190,6 +187,8 @@ class EvaluateStage final : public Stage {
     step.progress = progress();
     step.progress.update(figures(list, tasks_));
     if (!inputs_.spec.lacks.empty()) step.progress["note"] = inputs_.spec.lacks;
+    if (again() && selected_.empty())
+      step.progress["note"] = "the stages in `candidates_of` hold no right program: nothing was measured";
     return step;
   }
 

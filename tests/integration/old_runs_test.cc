@@ -41,17 +41,13 @@ class OldRuns : public testing::Test {
     EXPECT_TRUE(WIFEXITED(status)) << arguments << ": " << status;
     return {WEXITSTATUS(status), read_file(folder_ / "out.txt")};
   }
-  // Runs what `run` has left to do. Its last stage measures the best program of each task again, and fails where
-  // none has a score: on a busy machine each measurement may end as `unstable`.
+  // Runs what `run` has left to do. Its last stage measures the best program of each task again; on a busy
+  // machine each measurement may end as `unstable`, and it has nothing to do.
   void go_on(const std::string& run, const std::string& arguments) {
     const auto [code, said] = exit_code("run small.yaml" + arguments);
-    const Json rows = exported(run).at("measurements");
-    const bool scored = std::any_of(rows.begin(), rows.end(), [](const Json& row) {
-      return row.at("stage") == "collect" && row.at("verdict") == "ok";
-    });
-    EXPECT_EQ(code, scored ? 0 : 1) << said << rows;
-    EXPECT_THAT(said, HasSubstr(scored ? "finished after" : "hold no successful program")) << rows;
-    EXPECT_THAT(warpsmith("status " + run, code), HasSubstr(scored ? "finished" : "failed"));
+    EXPECT_EQ(code, 0) << said;
+    EXPECT_THAT(said, HasSubstr("finished after"));
+    EXPECT_THAT(warpsmith("status " + run, code), HasSubstr("finished"));
   }
   Json exported(const std::string& run, const std::string& more = "") {
     return Json::parse(warpsmith("export " + run + " --format json " + more));

@@ -255,6 +255,17 @@ TEST(Evaluate, CandidatesAreMeasuredAgain) {
   EXPECT_EQ(again.count("measure"), 3u);
 }
 
+// A model may have written nothing that is right.
+TEST(Evaluate, NothingIsMeasuredAgainWhereNothingIsRight) {
+  StageInputs inputs = with_checkpoint({.candidates_of = {"collect"}});
+  for (Json& candidate : inputs.upstream["collect"]["candidates"])
+    candidate["measurement"]["verdict"] = "wrong_output";
+  World world;
+  const StageOutput out = world.drive(inputs);
+  EXPECT_TRUE(world.jobs().empty());
+  EXPECT_TRUE(out["samples"].empty());
+}
+
 TEST(Evaluate, KernelsOfAnotherDeviceAreSwept) {
   StageInputs inputs = with_checkpoint({.candidates_of = {"collect"}});
   inputs.upstream["collect"]["device"] = "A100";
