@@ -1,7 +1,6 @@
 #include "bars.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 
 #include <algorithm>
 #include <array>
@@ -83,10 +82,9 @@ std::string ended_line(const CommandContext& context, const Screen& screen, cons
 
 Screen screen_of(std::FILE* to) {
   Screen screen;
-  winsize size{};
-  if (::ioctl(::fileno(to), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
-    screen.columns = std::max<std::size_t>(kLeastColumns, size.ws_col);
-    screen.rows = size.ws_row;
+  if (const TerminalSize size = terminal_size(to); size.columns > 0 && size.rows > 0) {
+    screen.columns = std::max(kLeastColumns, size.columns);
+    screen.rows = size.rows;
   }
   screen.unicode = is_utf8_locale();
   return screen;
@@ -124,15 +122,15 @@ std::size_t name_width(const Json& stages, const Screen& screen) {
 }
 
 std::string running_line(const CommandContext& context, const Screen& screen, const Json& stage, double rate,
-                         std::size_t name_width) {
+                         std::size_t names) {
   const std::size_t bar_width = std::clamp<std::size_t>(screen.columns / 6, 4, 24);
   const Json progress = stage.value("progress", Json::object());
   const Done all = done_of(stage);
   const int rounds = progress.value("rounds", 0);
   const std::string round =
       rounds > 1 ? fmt::format("round {}/{}", std::clamp(progress.value("round", 0), 1, rounds), rounds) : "";
-  const std::string head = padded(stage.value("stage", ""), name_width, screen.unicode) + "  ";
-  const std::size_t taken = name_width + 2 + bar_width + 2;
+  const std::string head = padded(stage.value("stage", ""), names, screen.unicode) + "  ";
+  const std::size_t taken = names + 2 + bar_width + 2;
   const std::string rest = fitted({{jobs_text(stage), 0},
                                    {rate > 0 ? rate_text(rate) : "", 5},
                                    {rate > 0 && all.done < all.items ? left_text(all, rate) : "", 1},

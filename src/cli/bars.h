@@ -27,8 +27,9 @@ std::string shortened(const std::string& text, std::size_t width, bool unicode);
 
 // A running stage of state.json: "rl  ████▌···  measure 36/96  2.0/s  30s left  round 2/8  valid 54%  best
 // 3.21x". What does not fit is left out, the least important first. `rate`: items a second; 0: not known.
+// `names`: what names take, as name_width() says.
 std::string running_line(const CommandContext& context, const Screen& screen, const Json& stage, double rate,
-                         std::size_t name_width);
+                         std::size_t names);
 // Of all names in `stages`, what a column of them takes on the screen.
 std::size_t name_width(const Json& stages, const Screen& screen);
 

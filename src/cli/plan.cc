@@ -128,7 +128,7 @@ int plan_command(const Options& options, CommandContext& context) {
       print_json(context, plan_json(spec, plans, cost, types));
     else
       print_text(stdout, plan_text({.spec = spec, .plans = plans, .cost = cost, .types = types, .gpus = gpus},
-                                   context, terminal_width(stdout)));
+                                   context, terminal_size(stdout).columns));
   }
   for (const Diagnostic& note : loaded.notes) print_error("note: %s\n", to_string(note).c_str());
   const bool refused = std::any_of(plans.begin(), plans.end(), [](const plan::StagePlan& one) {

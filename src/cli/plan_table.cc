@@ -74,9 +74,9 @@ std::string run_of(const std::string& source) {
 }
 
 std::string cost_note(const StageCost& cost) {
-  if (cost.source.empty() && !cost.unknown.empty()) return "cost not known: no run here has had such a stage";
+  if (cost.source.empty())
+    return cost.unknown.empty() ? "" : "cost not known: no run here has had such a stage";
   std::string note = "cost learnt from " + run_of(cost.source);
-  if (cost.source.empty()) return "";
   if (!cost.unknown.empty()) note += fmt::format(" without {}, not known yet", fmt::join(cost.unknown, ", "));
   if (!cost.unpriced.empty()) note += fmt::format("; no price of {}", fmt::join(cost.unpriced, ", "));
   return note;

@@ -245,14 +245,14 @@ void ProgressPrinter::on_state(const Json& state) {
   const auto now = std::chrono::steady_clock::now();
   const double now_s = std::chrono::duration<double>(now.time_since_epoch()).count();
   const Screen screen = screen_of(stderr);
+  const std::size_t names = name_width(state.at("stages"), screen);
   std::vector<std::string> lines;
   for (const Json& stage : state.at("stages")) {
     if (stage.value("state", "") != "running") continue;
     const std::string name = stage.value("stage", "");
     const bool changed = rates_.see(now_s, stage);
     if (terminal_) {
-      lines.push_back(
-          running_line(context_, screen, stage, rates_.per_s(name), name_width(state.at("stages"), screen)));
+      lines.push_back(running_line(context_, screen, stage, rates_.per_s(name), names));
     } else if (changed || now - last_line_[name] > std::chrono::seconds(30)) {
       last_line_[name] = now;
       print_error("%s\n", stage_line(stage, rates_.per_s(name)).c_str());

@@ -73,8 +73,8 @@ std::string queue_text(const Json& queue, const std::string& stage = "");
 // Local time, "2026-01-31 12:00".
 std::string time_text(std::time_t time);
 
-// On a terminal the lines of running stages with bars (bars.h), redrawn in place; else a line when a stage or job changes, and
-// every half minute.
+// On a terminal the lines of running stages with bars (bars.h), redrawn in place; else a line when a stage
+// or job changes, and every half minute.
 class ProgressPrinter : public controller::RunObserver {
  public:
   // `context`: whose colours are those of stdout; the lines go to stderr.

@@ -40,7 +40,8 @@ namespace {
 using Options = RunOptions;
 
 // Slurm sends it to the controller's job before its time limit. A job that is told to end by anything else
-// (scancel, `warpsmith cancel`, preemption) does not see to it that it goes on: that is up to whoever told it.
+// (scancel, `warpsmith cancel`, preemption) does not see to it that it goes on: that is up to whoever told
+// it.
 constexpr int kTimeIsUp = SIGUSR1;
 
 std::string random_id() {

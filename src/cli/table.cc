@@ -1,7 +1,6 @@
 #include "table.h"
 
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <numeric>
@@ -96,11 +95,10 @@ std::string wrapped(const std::vector<std::string>& words, const std::string& se
   return line.empty() ? out : out + std::string(indent, ' ') + trim(line) + "\n";
 }
 
-std::size_t terminal_width(std::FILE* to) {
+TerminalSize terminal_size(std::FILE* to) {
   winsize size{};
-  const int file = ::fileno(to);
-  if (::isatty(file) != 1 || ::ioctl(file, TIOCGWINSZ, &size) != 0) return 0;
-  return size.ws_col;
+  if (::ioctl(::fileno(to), TIOCGWINSZ, &size) != 0) return {};  // of a terminal alone
+  return {size.ws_col, size.ws_row};
 }
 
 }  // namespace warpsmith::cli

@@ -53,7 +53,10 @@ std::size_t characters(const std::string& text);
 std::string wrapped(const std::vector<std::string>& words, const std::string& separator, std::size_t indent,
                     std::size_t widest);
 
-// Characters of a line of what is printed to `to`: those of the terminal; 0: it is none, or does not say.
-std::size_t terminal_width(std::FILE* to);
+// Of the terminal that `to` is printed on; 0: it is none, or does not say.
+struct TerminalSize {
+  std::size_t columns = 0, rows = 0;
+};
+TerminalSize terminal_size(std::FILE* to);
 
 }  // namespace warpsmith::cli

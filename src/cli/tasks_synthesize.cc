@@ -66,6 +66,17 @@ int synthesize_tasks(const Options& options, CommandContext& context) {
   return kExitOk;
 }
 
+// A value as people write it behind an option: "chains,pooling", "0.15".
+std::string option_text(const Json& value) {
+  if (value.is_array()) {
+    std::vector<std::string> items;
+    for (const Json& item : value) items.push_back(option_text(item));
+    return fmt::format("{}", fmt::join(items, ","));
+  }
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_number_float() ? fmt::format("{}", value.get<double>()) : value.dump();
+}
+
 }  // namespace
 
 void add_tasks_synthesize(CLI::App& tasks, CommandContext& context) {
@@ -85,21 +96,13 @@ void add_tasks_synthesize(CLI::App& tasks, CommandContext& context) {
       }
     };
     const Json& standard = key.standard;
-    const auto text_of = [](const Json& value) {
-      return value.is_string()         ? value.get<std::string>()
-             : value.is_number_float() ? fmt::format("{}", value.get<double>())
-                                       : value.dump();
-    };
-    std::vector<std::string> items;
-    for (const Json& item : standard.is_array() ? standard : Json::array({standard}))
-      items.push_back(text_of(item));
     command
         ->add_option_function<std::string>("--" + replaced(key.name, "_", "-"), set,
                                            key.meaning.substr(0, key.meaning.size() - 1))
         ->type_name(standard.is_array()          ? "LIST"
                     : standard.is_number_float() ? "NUMBER"
                                                  : "INT")
-        ->default_str(fmt::format("{}", fmt::join(items, ",")));
+        ->default_str(option_text(standard));
   }
   command
       ->add_option("--without", options->without,

@@ -1,5 +1,5 @@
-// Files and folders that a workflow's stages name: made absolute, looked at, and read where the run needs what
-// they say now.
+// Files and folders that a workflow's stages name: made absolute, looked at, and read where the run needs
+// what they say now.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,6 @@
 // The format as a JSON Schema, from the tables that the reader uses.
+#include <algorithm>
+
 #include "endpoint.h"
 #include "tables.h"
 #include "warpsmith/workflow/load.h"
@@ -195,9 +197,10 @@ std::vector<SettingKey> synthesize_setting_keys() {
 void set_at_key(SynthesizeSettings& settings, const std::string& name, const std::string& value) {
   Diagnostics mistakes;
   const yaml::Node node = yaml::load_text(value, "", mistakes);
-  for (const auto& key : synthesize_keys())
-    if (key.rule.name == name)
-      if (auto read = read_value(key.rule, node, mistakes)) assign(key, settings, std::move(*read));
+  const auto key =
+      std::ranges::find_if(synthesize_keys(), [&](const auto& k) { return k.rule.name == name; });
+  if (key == synthesize_keys().end()) throw Error("`synthesize` has no key `" + name + "`", kExitUsage);
+  if (auto read = read_value(key->rule, node, mistakes)) assign(*key, settings, std::move(*read));
   if (mistakes.empty()) return;
   const Diagnostic& first = mistakes.front();
   throw Error(first.message + (first.hint.empty() ? "" : " (" + first.hint + ")"), kExitUsage);

@@ -1,4 +1,5 @@
-// Signals that ask for an orderly end: what comes twice at once is one, what comes again later ends the program.
+// Signals that ask for an orderly end: what comes twice at once is one, what comes again later ends the
+// program.
 #include "warpsmith/process/stop_signals.h"
 
 #include <gtest/gtest.h>

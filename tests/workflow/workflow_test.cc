@@ -157,6 +157,7 @@ TEST(SynthesizeKeys, AreSetByWhatAFileSays) {
   for (const auto& [key, value] :
        {std::pair("count", "0"), {"count", "5.5"}, {"branches", "120%"}, {"families", "[poling]"}})
     EXPECT_THROW(set_at_key(settings, key, value), Error) << key << " " << value;
+  EXPECT_THROW(set_at_key(settings, "cont", "7"), Error);
   EXPECT_EQ(settings.count, 7);
   for (const SettingKey& key : synthesize_setting_keys())
     EXPECT_NO_THROW(set_at_key(settings, key.name, key.standard.dump())) << key.name;

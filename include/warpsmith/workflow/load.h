@@ -62,7 +62,7 @@ struct SettingKey {
 };
 std::vector<SettingKey> synthesize_setting_keys();
 // Sets what a file says at that key: "30%", "[chains, pooling]". Throws Error (kExitUsage) where it may not
-// say that.
+// say that, or there is no such key.
 void set_at_key(SynthesizeSettings& settings, const std::string& key, const std::string& value);
 
 // The format as a JSON Schema (draft 2020-12) for editors, made from the tables that the reader uses.

@@ -31,17 +31,23 @@ fs::path find_program() {
   throw Error("warpsmith-nvrtc is missing beside this program, in " + here.string());
 }
 
-// Torch's wheel brings it in <folder of packages>/nvidia/<part>/lib. Empty: there is none.
+// Torch's wheel brings it in <folder of packages>/nvidia/<part>/lib. Of several, the one of the build's major
+// version, else the last by name: folders are listed in no order. Empty: there is none.
 fs::path library_beside(const fs::path& torch) {
   if (torch.empty()) return {};
+  const fs::path built = fs::path(kBuiltLibrary).filename();
+  fs::path last;
   std::error_code error;
   for (fs::directory_iterator part(torch.parent_path() / "nvidia", error), end; !error && part != end;
        part.increment(error)) {
     std::error_code none;
-    for (const fs::directory_entry& file : fs::directory_iterator(part->path() / "lib", none))
-      if (file.path().filename().string().starts_with("libnvrtc.so")) return file.path();
+    for (const fs::directory_entry& file : fs::directory_iterator(part->path() / "lib", none)) {
+      const fs::path name = file.path().filename();
+      if (name == built) return file.path();
+      if (name.string().starts_with("libnvrtc.so")) last = std::max(last, file.path());
+    }
   }
-  return {};
+  return last;
 }
 
 fs::path find_library() {
@@ -55,8 +61,7 @@ fs::path find_library() {
   const fs::path real = fs::canonical(library, error);
   if (error)
     throw Error("there is no NVRTC at " + library.string() +
-                ": name its libnvrtc.so in WARPSMITH_NVRTC, or the "
-                "folder of torch in TORCH_ROOT");
+                ": name its libnvrtc.so in WARPSMITH_NVRTC, or the folder of torch in TORCH_ROOT");
   return real;
 }
 
