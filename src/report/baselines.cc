@@ -73,6 +73,7 @@ Comparison compare_with_baselines(const store::Results& results, const store::Me
       over.speedup = timing->name == m.baseline ? score : stats::divided(over_eager, ratio_of(*timing));
     else
       over.why = why(*timing);
+    if (timing->state == BaselineState::kMissing) out.missing.push_back(over.name);
     if (over.speedup && timing->ratio > fastest) {
       fastest = timing->ratio;
       out.best = over.name;
@@ -98,7 +99,8 @@ std::string comparison_text(const Comparison& comparison) {
                          : fmt::format("{} {}", over.name, over.why);
   }
   if (comparison.all.size() > 1 && comparison.over_best)
-    text += fmt::format("; {:.2f}× over the best, {}", comparison.over_best->value, comparison.best);
+    text += fmt::format("; {:.2f}× over the best{}, {}", comparison.over_best->value,
+                        comparison.missing.empty() ? "" : " that was timed", comparison.best);
   return text;
 }
 

@@ -1,4 +1,6 @@
 // The tables of results.h5 as CSV.
+#include <fmt/ranges.h>
+
 #include "csv_cell.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/report/baselines.h"
@@ -55,7 +57,7 @@ std::string measurements_csv(const store::Results& results) {
   std::string out = names(fields) + "device,host,win,above_1_01,";
   const std::vector<std::string> baselines = baseline_names(results);
   for (const std::string& name : baselines) out += "over_" + name + ",";
-  out += "best_baseline,over_best\n";
+  out += "best_baseline,over_best,missing_baselines\n";
   for (const store::MeasurementRow& row : results.measurements) {
     out += cells(fields, row);
     const DeviceFacts none,
@@ -69,8 +71,8 @@ std::string measurements_csv(const store::Results& results) {
         if (over.name == name && over.speedup) out += cell(over.speedup->value);
       out += ",";
     }
-    out +=
-        cell(comparison.best) + "," + (comparison.over_best ? cell(comparison.over_best->value) : "") + "\n";
+    out += cell(comparison.best) + "," + (comparison.over_best ? cell(comparison.over_best->value) : "") +
+           "," + cell(fmt::format("{}", fmt::join(comparison.missing, " "))) + "\n";
   }
   return out;
 }

@@ -154,6 +154,7 @@ std::string json(const store::Results& results) {
     out["verdicts"].push_back({{"stage", row.stage}, {"hash8", row.hash8}, {"counts", row.counts}});
   out["headline"]["baselines"] = h.baselines;
   out["headline"]["over_best_baseline"] = optional(h.over_best_baseline);
+  out["headline"]["lacking_a_baseline"] = h.lacking;
   out["baselines"] = baselines_json(results);
   for (const BestKernel& k : best) out["best"].push_back(best_json(k));
   const std::vector<CostRow> costs = cost_rows(results);

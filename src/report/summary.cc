@@ -204,52 +204,81 @@ std::vector<std::int64_t> samples_of(const store::MeasurementRow& row, const std
   return {all.begin() + row.sample_begin, all.begin() + row.sample_begin + row.sample_count};
 }
 
+// Over eager, which every score can be taken back to.
+double over_eager(const Measurement& m) { return m.speedup * (m.baseline_ratio > 0 ? m.baseline_ratio : 1); }
+
+const std::string& device_kind(const store::Results& results, const store::MeasurementRow& row) {
+  static const std::string none;
+  return row.device >= 0 ? results.devices.at(static_cast<std::size_t>(row.device)).kind : none;
+}
+
+// The last correct measurement of the same program on the same kind of device by a later stage; `row` where no
+// stage measured it again.
+const store::MeasurementRow& last_of_program(const store::Results& results,
+                                             const store::MeasurementRow& row) {
+  const store::MeasurementRow* last = &row;
+  for (const store::MeasurementRow* other = &row + 1;
+       other < results.measurements.data() + results.measurements.size(); ++other)
+    if (other->value.verdict == Verdict::kOk && other->value.task == row.value.task &&
+        other->value.candidate == row.value.candidate && other->value.speedup > 0 &&
+        std::tie(other->stage, other->hash8) != std::tie(row.stage, row.hash8) &&
+        device_kind(results, *other) == device_kind(results, row))
+      last = other;
+  return *last;
+}
+
+void take_figures(const store::Results& results, const store::MeasurementRow& row,
+                  const HostBoundTasks& host_bound, BestKernel& kernel) {
+  const Measurement& m = row.value;
+  kernel.candidate = m.candidate;
+  kernel.stage = row.stage;
+  kernel.hash8 = row.hash8;
+  kernel.speedup = m.speedup;
+  kernel.low = m.speedup_low;
+  kernel.high = m.speedup_high;
+  kernel.baseline_ns = m.baseline_ns;
+  kernel.candidate_ns = m.candidate_ns;
+  kernel.imprecise = m.imprecise;
+  kernel.direction = direction_words(row, results.samples);
+  kernel.samples = samples_of(row, results.samples);
+  kernel.divided = m.baseline_ratio > 0;
+  kernel.shape = shape_text(m.shape);
+  kernel.roofline_share = roofline_share(m);
+  kernel.roofline_bound = m.roofline_bound;
+  static_cast<CodeFacts&>(kernel) = m;
+  kernel.candidate_event_ns = m.candidate_event_ns;
+  kernel.host_bound = host_bound.holds(row);
+  kernel.baseline = m.baseline;
+  kernel.over = compare_with_baselines(results, row);
+}
+
 }  // namespace
 
 std::vector<BestKernel> best_kernels(const store::Results& results) {
   std::map<std::string, BestKernel> best;
-  std::map<std::string, double> fastest, fastest_novel;
+  std::map<std::string, const store::MeasurementRow*> fastest;
+  std::map<std::string, double> fastest_novel;
   const Authors authors(results);
   const HostBoundTasks host_bound(results);
   for (const store::TaskRow& task : results.tasks) best[task.id].task = task.id;
   for (const store::MeasurementRow& row : results.measurements) {
-    BestKernel& kernel = best[row.value.task];
-    kernel.task = row.value.task;
+    const Measurement& m = row.value;
+    BestKernel& kernel = best[m.task];
+    kernel.task = m.task;
     ++kernel.tried;
-    if (row.value.verdict != Verdict::kOk) continue;
+    if (m.verdict != Verdict::kOk) continue;
     ++kernel.correct;
-    kernel.win = kernel.win || stats::is_win(row.value.speedup_low);
-    // Over eager, which every score can be taken back to.
-    const double over_eager =
-        row.value.speedup * (row.value.baseline_ratio > 0 ? row.value.baseline_ratio : 1);
-    if (authors.is_models(row.value.candidate) && over_eager > fastest_novel[row.value.task]) {
-      fastest_novel[row.value.task] = over_eager;
-      kernel.novel_candidate = row.value.candidate;
-      kernel.novel_speedup = row.value.speedup;
+    kernel.win = kernel.win || stats::is_win(m.speedup_low);
+    if (authors.is_models(m.candidate) && over_eager(m) > fastest_novel[m.task]) {
+      fastest_novel[m.task] = over_eager(m);
+      kernel.novel_candidate = m.candidate;
+      kernel.novel_speedup = last_of_program(results, row).value.speedup;
     }
-    if (over_eager <= fastest[row.value.task]) continue;
-    fastest[row.value.task] = over_eager;
-    kernel.candidate = row.value.candidate;
-    kernel.stage = row.stage;
-    kernel.hash8 = row.hash8;
-    kernel.speedup = row.value.speedup;
-    kernel.low = row.value.speedup_low;
-    kernel.high = row.value.speedup_high;
-    kernel.baseline_ns = row.value.baseline_ns;
-    kernel.candidate_ns = row.value.candidate_ns;
-    kernel.imprecise = row.value.imprecise;
-    kernel.direction = direction_words(row, results.samples);
-    kernel.samples = samples_of(row, results.samples);
-    kernel.divided = row.value.baseline_ratio > 0;
-    kernel.shape = shape_text(row.value.shape);
-    kernel.roofline_share = roofline_share(row.value);
-    kernel.roofline_bound = row.value.roofline_bound;
-    static_cast<CodeFacts&>(kernel) = row.value;
-    kernel.candidate_event_ns = row.value.candidate_event_ns;
-    kernel.host_bound = host_bound.holds(row);
-    kernel.baseline = row.value.baseline;
-    kernel.over = compare_with_baselines(results, row);
+    const store::MeasurementRow*& first = fastest[m.task];
+    if (m.speedup > 0 && (first == nullptr || over_eager(m) > over_eager(first->value))) first = &row;
   }
+  for (const auto& [task, row] : fastest)
+    if (row != nullptr) take_figures(results, last_of_program(results, *row), host_bound, best[task]);
   std::map<std::string, const store::CandidateRow*> candidates;
   for (const store::CandidateRow& candidate : results.candidates) candidates[candidate.id] = &candidate;
   for (const store::TaskRow& task : results.tasks) {
@@ -291,8 +320,12 @@ Headline headline_of(const std::vector<BestKernel>& best, bool with_host_bound) 
     speedups.push_back(kernel.speedup);
     count.add(kernel.win, kernel.speedup);
     h.by_model += kernel.novel;
-    if (kernel.over.all.size() > 1 && kernel.over.over_best)
-      over_best.push_back(kernel.over.over_best->value);
+    if (kernel.over.all.size() > 1 && kernel.over.over_best) {
+      if (kernel.over.missing.empty())
+        over_best.push_back(kernel.over.over_best->value);
+      else
+        ++h.lacking;
+    }
     if (std::find(h.baselines.begin(), h.baselines.end(), kernel.baseline) == h.baselines.end())
       h.baselines.push_back(kernel.baseline);
   }

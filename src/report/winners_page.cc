@@ -95,7 +95,10 @@ std::string remarks(const BestKernel& k) {
   if (k.low <= 1 && k.high >= 1) add("no difference shown");
   if (k.host_bound) add("baseline bound by the host");
   if (!k.degenerate.empty()) add("degenerate");
-  if (loses_to_best(k)) add("slower than the best baseline");
+  if (loses_to_best(k))
+    add("slower than the best baseline");
+  else if (!k.over.missing.empty())
+    add("no time of " + escape(listed(k.over.missing)) + ", which may be faster");
   return out;
 }
 
@@ -203,6 +206,19 @@ std::string author_words(const BestKernel& k) {
 
 bool loses_to_best(const BestKernel& k) { return has_others(k) && k.over.over_best->high < 1; }
 
+// "; over the best baseline of each task the geometric mean is 1.20×, without 2 tasks of which a baseline is
+// missing"
+std::string over_best_words(const Headline& h) {
+  if (!h.over_best_baseline && h.lacking == 0) return "";
+  const std::string tasks = fmt::format("{} task{}", h.lacking, h.lacking == 1 ? "" : "s");
+  if (!h.over_best_baseline)
+    return "; over the best baseline it is not known: " + tasks + " lack" + (h.lacking == 1 ? "s" : "") +
+           " the time of one";
+  return fmt::format("; over the best baseline of each task the geometric mean is {}",
+                     times(*h.over_best_baseline)) +
+         (h.lacking == 0 ? "" : ", without " + tasks + " of which a baseline is missing");
+}
+
 std::string headline_section(const Headline& h, const std::vector<BestKernel>& kernels, bool many_devices) {
   if (h.tasks == 0 && h.host_bound > 0)
     return fmt::format(
@@ -219,10 +235,7 @@ std::string headline_section(const Headline& h, const std::vector<BestKernel>& k
       "</section>\n",
       times(h.geometric_mean), times(h.median), times(h.mean), percent(h.wins), h.tasks, percent(h.above),
       escape(listed(h.baselines)), h.by_model, h.tasks,
-      many_devices ? ", on whichever device it was fastest" : "",
-      h.over_best_baseline ? fmt::format("; over the best baseline of each task the geometric mean is {}",
-                                         times(*h.over_best_baseline))
-                           : "",
+      many_devices ? ", on whichever device it was fastest" : "", over_best_words(h),
       with_host_bound(h, kernels), without_degenerate(h));
 }
 

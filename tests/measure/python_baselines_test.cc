@@ -197,6 +197,44 @@ TEST_F(PythonBaselinesTest, WhatFailsIsARowWithItsReasonAndTheNextTaskIsMeasured
   EXPECT_TRUE(next.state == BaselineState::kCovered || next.reason.starts_with("unstable")) << next.reason;
 }
 
+// Another process has the GPU's lock and its memory when this one compiles.
+TEST_F(PythonBaselinesTest, WhatFindsNoMemoryWithoutTheLockIsOpenedWithIt) {
+  PythonBaselines python(shortest(), "cpu", folder_ / "python");
+  task::Task task = one("gelu");
+  const std::string mark = (folder_ / "was here").string();
+  const auto reference_that_fails = [&](const std::string& times) {
+    return "import os\nif " + times + ":\n  open('" + mark +
+           "', 'a').write('.')\n  raise torch.OutOfMemoryError('CUDA out of memory.')\n"
+           "def forward(x: Tensor) -> Tensor:\n  return x * 2.0\n";
+  };
+  task.reference = reference_that_fails("not os.path.exists('" + mark + "')");
+  const BaselineTiming once = python.measure(task, "eager");
+  if (skips(once)) GTEST_SKIP() << once.reason;
+  EXPECT_TRUE(once.state == BaselineState::kCovered || once.reason.starts_with("unstable")) << once.reason;
+  EXPECT_TRUE(std::filesystem::exists(mark));
+  task.reference = reference_that_fails("True");
+  const BaselineTiming always = python.measure(task, "eager");
+  EXPECT_EQ(always.state, BaselineState::kMissing);
+  EXPECT_EQ(always.reason, "OutOfMemoryError: CUDA out of memory.");
+  EXPECT_EQ(std::filesystem::file_size(mark), 3U);  // once, then without and with the lock
+}
+
+// Answers are compared in pieces of 16 Mi elements; one wrong element lies in the last of three.
+TEST_F(PythonBaselinesTest, OneWrongElementOfALargeOutputIsFound) {
+  PythonBaselines python(shortest(), "cpu", folder_ / "python");
+  task::Task task = one("gelu");
+  const auto reference_with = [](const char* last) {
+    return std::string("def forward(x: Tensor) -> Tensor:\n  y = (x.flatten()[0] * torch.ones([34000000], ") +
+           "dtype=x.dtype)).view([3400, 10000])\n  if torch.jit.is_scripting():\n    y[3399, 9999] = " +
+           last + "\n  return y\n";
+  };
+  task.reference = reference_with("y[3399, 9999] + 1.0");
+  const BaselineTiming wrong = python.measure(task, "torchscript");
+  if (skips(wrong)) GTEST_SKIP() << wrong.reason;
+  EXPECT_EQ(wrong.state, BaselineState::kMissing);
+  EXPECT_TRUE(wrong.reason.starts_with("wrong_output: output 0 is 1 off")) << wrong.reason;
+}
+
 // Of elements that share a place, and of rows with gaps.
 TEST_F(PythonBaselinesTest, InputsMayHaveStrides) {
   PythonBaselines python(shortest(), "cpu", folder_ / "python");

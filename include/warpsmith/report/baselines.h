@@ -24,6 +24,8 @@ struct Comparison {
   std::vector<OverBaseline> all;  // eager first, then as they were timed
   std::string best;               // the fastest baseline of those that have a number
   std::optional<stats::Ratio> over_best;
+  // Those that were to be timed and have none: one of them may be faster than `best`.
+  std::vector<std::string> missing;
 };
 
 // Of a measurement of `results`; empty where it has no speedup. Where no baselines were timed: over the one
@@ -35,7 +37,8 @@ std::vector<std::string> baseline_names(const store::Results& results);
 
 // The section of the page: a row a task. Empty where no baselines were timed.
 std::string baselines_html(const store::Results& results);
-// "2.31× over eager, 1.20× over cuda_graph, …; 1.20× over the best, cuda_graph"
+// "2.31× over eager, 1.20× over cuda_graph, …; 1.20× over the best, cuda_graph"; where one is missing
+// "…; 1.20× over the best that was timed, cuda_graph"
 std::string comparison_text(const Comparison& comparison);
 // {"eager": {"speedup", "interval"}, "torch_compile": {"why"}, …}
 Json comparison_json(const Comparison& comparison);

@@ -106,6 +106,8 @@ struct BestKernel : CodeFacts {
   std::vector<std::int64_t> samples;         // as MeasurementRow has them; empty: they are not there
   bool divided = false;                      // they are eager's, and the score was divided
 };
+// The fastest program of each task. Where a later stage measured it again on that kind of device, its figures
+// are from there: the fastest of many measurements is, in part, the luckiest.
 std::vector<BestKernel> best_kernels(const store::Results& results);
 
 // Of the best kernel of each task.
@@ -118,7 +120,9 @@ struct Headline {
   double wins = 0;                     // share of tasks with a win (BestKernel::win)
   double above = 0;                    // share of tasks whose best score is above 1.01x: CUDA-L1's count
   std::vector<std::string> baselines;  // that the scores are over
-  std::optional<double> over_best_baseline;  // geometric mean, over tasks whose baselines were timed
+  // Geometric mean, over tasks whose baselines were all timed; `lacking`: tasks of which one is missing.
+  std::optional<double> over_best_baseline;
+  std::int64_t lacking = 0;
 };
 // Without tasks whose baseline is bound by the host: what is measured there is launches saved.
 Headline headline(const std::vector<BestKernel>& best);

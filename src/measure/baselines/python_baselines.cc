@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 
 #include "gpu_place.h"
 #include "timing/calls_a_row.h"
@@ -174,11 +175,24 @@ struct PythonBaselines::State {
     pairs.candidate_calls = calls_of(other);
   }
 
+  // Opened, and the lock taken. Where another process that holds the lock left no memory to open it without,
+  // it is opened with the lock.
+  FileLock open_and_lock(const task::Task& task, const std::string& baseline) {
+    try {
+      open(task, baseline);
+    } catch (const NotThere& e) {
+      if (!std::string_view(e.what()).starts_with("OutOfMemoryError")) throw;
+      FileLock alone = lock();
+      open(task, baseline);
+      return alone;
+    }
+    return lock();
+  }
+
   void time(const task::Task& task, const std::string& baseline, BaselineTiming& timing) {
-    open(task, baseline);
+    const FileLock alone = open_and_lock(task, baseline);
     timing.device_name = name;
     timing.device_uuid = uuid;
-    const FileLock alone = lock();
     const Closing closing(*this);
     timing.flags = look().value("flags", flags);
     PairSettings pairs = pair_settings(settings, task.id, "baseline " + baseline, 0);
@@ -219,8 +233,7 @@ BaselineTiming PythonBaselines::measure(const task::Task& task, const std::strin
 
 std::vector<double> PythonBaselines::eager_alone(const task::Task& task, int calls, int rounds) {
   State& s = *state_;
-  s.open(task, "eager");
-  const FileLock alone = s.lock();
+  const FileLock alone = s.open_and_lock(task, "eager");
   const State::Closing closing(s);
   s.look();
   s.make_operands(calls);
