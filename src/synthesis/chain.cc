@@ -283,6 +283,12 @@ const char* cuda_type_of(Precision precision) {
 }
 int bytes_of(Precision precision) { return precision == Precision::kFloat32 ? 4 : 2; }
 
+bool can_lie(const Chain& chain, Storage storage) {
+  if (storage == Storage::kRows) return true;
+  const bool transposes = chain.has_end() && op(chain.end).place == Place::kTranspose;
+  return op(chain.start).name == std::string_view("x") && (storage == Storage::kWider || !transposes);
+}
+
 std::optional<Precision> half_precision_of(const Chain& chain) {
   if (has_windows(chain) || op(chain.start).name == std::string_view("matmul")) return std::nullopt;
   const auto sums = [](const Operator& one) {

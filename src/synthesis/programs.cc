@@ -148,7 +148,8 @@ class Writer {
     const std::string start = operators()[chain_.start].name;
     if (start == "x") {
       use("x");
-      return as_float("x[i]");
+      const bool wider = chain_.storage == Storage::kWider, columns = chain_.storage == Storage::kColumns;
+      return as_float(wider ? "x[m * 2 * N + c]" : columns ? "x[c * M + m]" : "x[i]");
     }
     use("t");
     use("idx");
@@ -186,6 +187,7 @@ class Writer {
     if (opening_ != nullptr && opening_->names_channel && word == "c") return true;
     for (const std::string& text : lines)
       if (text.find("[" + word + "]") != std::string::npos ||
+          (chain_.storage != Storage::kRows && text.find("[" + word + " * ") != std::string::npos) ||
           text.find(" + " + word + "]") != std::string::npos)
         return true;
     return false;
@@ -759,7 +761,8 @@ std::string step_line(const Operator& step, const std::string& name) {
 std::vector<Program> programs_of(const Chain& chain, std::int64_t row, const Opening* opening) {
   const Operator* end = chain.has_end() ? &operators()[chain.end] : nullptr;
   const bool product = op(chain.start).name == std::string("matmul");
-  const bool gathers = operators()[chain.start].name == std::string("gather_rows");
+  const bool apart =  // it is read one element at a time
+      operators()[chain.start].name == std::string("gather_rows") || chain.storage != Storage::kRows;
   const bool rows = std::any_of(chain.steps.begin(), chain.steps.end(),
                                 [](std::size_t n) { return operators()[n].place == Place::kRow; }) ||
                     (end != nullptr && end->place == Place::kRowEnd);
@@ -788,7 +791,7 @@ std::vector<Program> programs_of(const Chain& chain, std::int64_t row, const Ope
   else if (!product)
     variants(&Style::element,
              {{"flat", 256}, {"grid_stride", 128}, {"chunk", 256}, {"rows_2d", 256}, {"row_loop", 128}}, "");
-  if (!rows && !product && !gathers && opening == nullptr && end == nullptr && row % 4 == 0)
+  if (!rows && !product && !apart && opening == nullptr && end == nullptr && row % 4 == 0)
     variants(&Style::element, {{"vector4", 256}}, "");
   if (product && !rows && end == nullptr) variants(&Style::product, {{"direct", 256}, {"tiled", 256}}, "");
   std::vector<Program> out;

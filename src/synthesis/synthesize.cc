@@ -326,6 +326,10 @@ class Synthesizer {
     }
     if (!one.traced && settings_.half_precision > 0 && drawer.random().uniform() < settings_.half_precision)
       one.chain.precision = half_precision_of(chain).value_or(Precision::kFloat32);
+    if (!one.traced && settings_.strided > 0 && drawer.random().uniform() < settings_.strided) {
+      const Storage storage = drawer.random().uniform() < 0.5 ? Storage::kWider : Storage::kColumns;
+      if (can_lie(chain, storage)) one.chain.storage = storage;
+    }
     // At other sizes it is another task.
     const std::string print =
         one.traced ? sha256_hex(function + task_file(chain, *one.traced, {})) : function;

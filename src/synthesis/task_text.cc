@@ -142,6 +142,12 @@ bool wants_rows_that_differ(const Chain& chain) {
   });
 }
 
+const char* strides_text(Storage storage) {
+  return storage == Storage::kWider     ? "strides: [2 * N, 1], "
+         : storage == Storage::kColumns ? "strides: [1, M], "
+                                        : "";
+}
+
 std::string inputs_text(const Chain& chain) {
   const std::string start = op(chain.start).name;
   std::string text = "inputs:\n";
@@ -151,9 +157,9 @@ std::string inputs_text(const Chain& chain) {
     const bool parameter = input.operand == Operand::kRowVector || (i == 1 && start == "matmul") ||
                            (i == 0 && start == "gather_rows");
     text +=
-        fmt::format("  {}: {{role: {}, dtype: {}, shape: {}, values: \"{}\"}}\n", input.name,
+        fmt::format("  {}: {{role: {}, dtype: {}, shape: {}, {}values: \"{}\"}}\n", input.name,
                     parameter ? "parameter" : "data", input.is_index ? "int64" : dtype_of(chain.precision),
-                    shape_of(input, start, i), input.values);
+                    shape_of(input, start, i), i == 0 ? strides_text(chain.storage) : "", input.values);
   }
   if (const auto scalars = scalars_of(chain); !scalars.empty()) {
     std::vector<std::string> list;
@@ -218,6 +224,8 @@ std::string title_of(const Chain& chain) {
     text += (text.empty() ? "" : ", ") + name;
   }
   if (chain.precision != Precision::kFloat32) text += fmt::format(", in {}", dtype_of(chain.precision));
+  if (chain.storage == Storage::kWider) text += ", of a wider matrix";
+  if (chain.storage == Storage::kColumns) text += ", stored by columns";
   if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   return text;
 }
@@ -302,8 +310,12 @@ std::string kernelbench_module(const Chain& chain) {
                              : input.is_table ? (start == "matmul" ? "rows, inner" : "table, columns")
                              : input.operand == Operand::kColumnVector ? "rows, 1"
                                                                        : "rows, columns";
+    const Storage storage = i == 0 ? chain.storage : Storage::kRows;
     given.push_back(input.is_index ? "torch.randint(0, table, (rows,))"
-                                   : fmt::format("torch.randn({}{})", size, dtype));
+                    : storage == Storage::kWider
+                        ? fmt::format("torch.randn(rows, 2 * columns{})[:, :columns]", dtype)
+                    : storage == Storage::kColumns ? fmt::format("torch.randn(columns, rows{}).t()", dtype)
+                                                   : fmt::format("torch.randn({}{})", size, dtype));
   }
   for (const auto& [name, value] : scalars_of(chain))
     members.push_back(fmt::format("self.{} = {}", name, value));

@@ -424,6 +424,16 @@ const Table<SynthesizeSettings>& synthesize_keys() {
                 .high = 1,
                 .young = true},
        .member = &S::half_precision},
+      {.rule = {.name = "strided",
+                .form = Form::kShare,
+                .meaning =
+                    "Share of the tasks whose matrix does not lie row after row: it is part of a wider "
+                    "one, or stored by columns. Only of tasks that begin with a matrix, and not of those "
+                    "that are written as KernelBench's.",
+                .low = 0,
+                .high = 1,
+                .young = true},
+       .member = &S::strided},
   };
   return table;
 }

@@ -215,16 +215,40 @@ TEST_F(ValidateTasks, ProgramsOfBranchesAreRight) {
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
 }
 
+// "row", "column", "all", "transpose", "logsumexp" or "elements", of the line `ops`.
+std::string end_of(const std::string& names) {
+  const std::string last = names.substr(names.rfind(' ') + 1);
+  const bool is_end = last.starts_with("row_") || last.starts_with("column_") || last.starts_with("all_") ||
+                      last == "transpose" || last == "logsumexp";
+  return is_end ? last.substr(0, last.find('_')) : "elements";
+}
+
 // What a task in 16 bits ends with, by its text; empty: it has 32.
 std::string half_end_of(const std::string& task) {
   const std::size_t dtype = task.find("float16, shape"), ops = task.find("ops: [");
   if (dtype == std::string::npos) return "";
-  const std::string names = task.substr(ops, task.find(']', ops) - ops);
-  const std::string last = names.substr(names.rfind(' ') + 1);
-  const bool is_end = last.starts_with("row_") || last.starts_with("column_") || last.starts_with("all_") ||
-                      last == "transpose" || last == "logsumexp";
   return (task[dtype - 1] == 'b' ? "bfloat16 " : "float16 ") +
-         (is_end ? last.substr(0, last.find('_')) : "elements");
+         end_of(task.substr(ops, task.find(']', ops) - ops));
+}
+
+// What a task ends with whose matrix is not contiguous, by its text; empty: it is.
+std::string strided_end_of(const std::string& task) {
+  const std::size_t strides = task.find("strides: ["), ops = task.find("ops: [");
+  if (strides == std::string::npos) return "";
+  return task.substr(strides, 12) + end_of(task.substr(ops, task.find(']', ops) - ops));
+}
+
+// Templates of tasks whose matrix is part of a wider one or lies by columns: each way to end.
+TEST_F(ValidateTasks, ProgramsOfStridedMatricesAreRight) {
+  const fs::path made = scratch_.path() / "made", some = scratch_.path() / "some";
+  ASSERT_EQ(synthesize(made, {"--strided", "1"}, "200").exit_code, 0);
+  const auto kinds = copy_smallest(made, some, strided_end_of, [](const std::string& task) {
+    return static_cast<std::int64_t>(task.size());
+  });
+  EXPECT_GE(kinds.size(), 9u);
+  scratch_path_ = some.string();
+  const process::ChildResult result = validate({"--measure", "--verdicts-only", "--device", "cpu"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
 }
 
 // Templates of tasks in 16 bits: each way to end in each type that it comes with.

@@ -723,6 +723,55 @@ TEST(HalfPrecision, IsDrawnAsOftenAsAskedForAndChangesNothingElse) {
     EXPECT_EQ(one.chain.precision, Precision::kFloat32) << one.id;
 }
 
+TEST(Strided, IsWrittenInTaskModuleAndPrograms) {
+  Chain chain = chain_of({"tanh", "gate"});
+  const std::string plain = task_file(chain, {});
+  EXPECT_THAT(plain, Not(HasSubstr("strides")));
+  for (const auto& [storage, strides, module, element] :
+       {std::tuple{Storage::kWider, "strides: [2 * N, 1]", "torch.randn(rows, 2 * columns)[:, :columns]",
+                   "x[m * 2 * N + c]"},
+        std::tuple{Storage::kColumns, "strides: [1, M]", "torch.randn(columns, rows).t()", "x[c * M + m]"}}) {
+    chain.storage = storage;
+    const std::string task = task_file(chain, {});
+    EXPECT_THAT(task, HasSubstr(std::string("x: {role: data, dtype: float32, shape: [M, N], ") + strides));
+    EXPECT_EQ(task.find("strides"), task.rfind("strides")) << "of x alone";
+    EXPECT_THAT(kernelbench_module(chain), HasSubstr(module));
+    for (const Program& program : programs_of(chain)) {
+      EXPECT_THAT(program.source, HasSubstr(element)) << program.name;
+      EXPECT_THAT(program.source, Not(HasSubstr("x[i]"))) << program.name;
+      EXPECT_THAT(program.source, HasSubstr("g[i]")) << program.name;
+      EXPECT_THAT(program.name, Not(HasSubstr("vector4")));
+    }
+  }
+}
+
+TEST(Strided, OnlyAMatrixCanBe) {
+  EXPECT_TRUE(can_lie(chain_of({"tanh", "bias"}), Storage::kColumns));
+  EXPECT_TRUE(can_lie(chain_of({"tanh", "transpose"}), Storage::kWider));
+  EXPECT_FALSE(can_lie(chain_of({"tanh", "transpose"}), Storage::kColumns));
+  EXPECT_FALSE(can_lie(chain_of({"matmul", "relu"}), Storage::kColumns));
+  EXPECT_FALSE(can_lie(chain_of({"gather_rows", "relu"}), Storage::kWider));
+  EXPECT_FALSE(can_lie(chain_of({"conv2d", "relu"}), Storage::kWider));
+}
+
+TEST(Strided, IsDrawnAsOftenAsAskedForAndChangesNothingElse) {
+  Settings settings{{.count = 400, .traced_share = 0.5}, {}, {}};
+  settings.strided = 0.5;
+  int strided = 0, can = 0;
+  for (const Synthesised& one : synthesize(settings).tasks) {
+    const bool is_strided = one.chain.storage != Storage::kRows;
+    EXPECT_FALSE(is_strided && one.traced) << one.id;
+    EXPECT_TRUE(can_lie(one.chain, one.chain.storage)) << one.id;
+    can += !one.traced && can_lie(one.chain, Storage::kWider);
+    strided += is_strided;
+  }
+  EXPECT_GT(can, 80);
+  EXPECT_NEAR(strided, can / 2, can / 5);
+  settings.strided = 0;
+  for (const Synthesised& one : synthesize(settings).tasks)
+    EXPECT_EQ(one.chain.storage, Storage::kRows) << one.id;
+}
+
 TEST(Synthesis, SaysWhereTheGrammarEnds) {
   EXPECT_THROW(synthesize({{.count = 5000, .longest = 1}, {}, {}}), Error);
 }

@@ -185,12 +185,13 @@ TEST(Workflow, SynthesisedTasksAreSplitBesideThoseOfAFolder) {
                                   "\nstages: [{name: c, kind: collect}]\n",
                               "w.yaml", options);
   };
-  for (const char* young : {"families", "branches", "half_precision"})
+  for (const char* young : {"families", "branches", "half_precision", "strided"})
     EXPECT_FALSE(to_json(SynthesizeSettings{}).contains(young)) << "older caches are found by their digest";
-  load("{synthesize: {families: [chains, pooling], branches: 30%, half_precision: 20%}}");
+  load("{synthesize: {families: [chains, pooling], branches: 30%, half_precision: 20%, strided: 10%}}");
   EXPECT_EQ(to_json(asked).at("families"), Json({"chains", "pooling"}));
   EXPECT_EQ(to_json(asked).at("branches"), 0.3);
   EXPECT_EQ(to_json(asked).at("half_precision"), 0.2);
+  EXPECT_EQ(to_json(asked).at("strided"), 0.1);
   const LoadResult result =
       load("{folder: tasks, synthesize: {count: 3, sft_only: 9}, heldout_operation: [softmax]}");
   ASSERT_TRUE(result.spec) << testing::PrintToString(lines_of(result.mistakes));

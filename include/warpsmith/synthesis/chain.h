@@ -86,12 +86,17 @@ const char* dtype_of(Precision precision);      // "float16", as in task files a
 const char* cuda_type_of(Precision precision);  // "half"
 int bytes_of(Precision precision);              // of an element
 
+// How the matrix that a chain begins with lies in memory: as it is, as the first half of each row of a wider
+// matrix, or a column after the other.
+enum class Storage { kRows, kWider, kColumns };
+
 struct Chain {
   std::size_t start = 0;
   std::vector<std::size_t> before = {};  // kElement, on the left factor of a product, or on what windows see
   std::vector<std::size_t> steps;        // kElement, kOperand, kRow
   std::size_t end = 0;                   // operators().size(): none
   Precision precision = Precision::kFloat32;
+  Storage storage = Storage::kRows;
   bool has_end() const { return end < operators().size(); }
 
   // Names of all operators, in order; "x" of a plain start is left out.
@@ -115,6 +120,9 @@ bool has_branch(const Chain& chain);
 // What 16 bits it can have: none for a product or windows; bfloat16 where a value or a sum may be beyond
 // float16's largest.
 std::optional<Precision> half_precision_of(const Chain& chain);
+// Whether its matrix may lie so: only where it begins with that matrix, and not by columns where it ends by
+// transposing, which would leave nothing to do.
+bool can_lie(const Chain& chain, Storage storage);
 inline bool has_windows(const Chain& chain) { return op(chain.start).windows != Windows::kNone; }
 std::vector<std::pair<std::string, double>> scalars_of(const Chain& chain);
 

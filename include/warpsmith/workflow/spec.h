@@ -178,6 +178,7 @@ struct SynthesizeSettings {
   std::vector<std::string> families = {"chains"};  // of tasks, synthesis::family_of(): as many of each
   double branches = 0;                             // of tasks with a step in which two branches meet
   double half_precision = 0;                       // of tasks in our form that have 16 bits, where they can
+  double strided = 0;                              // of tasks in our form whose matrix is not contiguous
 };
 
 struct PromptSettings {
