@@ -210,10 +210,10 @@ def leave_to_eager():
 
 
 # Raises where an answer of `other` is wrong. Right is what eager gives, within ten times eager's own error
-# against float64, or 2 units in the last place of the output's scale. Where cuDNN may convolve in TF32, it does
-# so or not as it likes, and a compiled program may get another answer of it than eager: three times what that
-# rounding costs is allowed (tf32_bound() in src/measure/answers/compare.cc). Returns what the right answers
-# were, for the flags. What it made is free when it returns.
+# against float64, or 2 units in the last place of the output's scale. Where cuDNN may convolve in TF32, it
+# does so or not as it likes, and a compiled program may get another answer of it than eager: three times
+# what that rounding costs is allowed (tf32_bound() in src/measure/answers/compare.cc). Returns what the
+# right answers were, for the flags. What it made is free when it returns.
 def look_at_answer_once(task, other, key):
     rounds = task.device == "cuda" and torch.backends.cudnn.allow_tf32 and "conv" in task.spec["reference"]
     operands = task.new_operands()
