@@ -242,7 +242,8 @@ def look_at_answer_once(task, other, key):
 
 
 def look_at_answer(task, other):
-    return [look_at_answer_once(task, other, f"check {seed}") for seed in range(4)][-1]
+    kinds = [look_at_answer_once(task, other, f"check {seed}") for seed in range(4)]
+    return next((kind for kind in kinds if kind != "float64"), "float64")
 
 
 class Arm:

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "html_text.h"
+#include "measurement_row.h"
 #include "report_json.h"
 
 namespace warpsmith::report {
@@ -31,8 +32,7 @@ const BaselineTiming* find(const std::vector<const BaselineTiming*>& timings, co
 // Those of the stage version, task and device kind of a measurement.
 std::vector<const BaselineTiming*> timings_of(const store::Results& results,
                                               const store::MeasurementRow& row) {
-  const std::string kind =
-      row.device >= 0 ? results.devices.at(static_cast<std::size_t>(row.device)).kind : "";
+  const std::string kind = kind_of(results, row);
   std::vector<const BaselineTiming*> timings;
   for (const store::BaselineRow& b : results.baselines)
     if (b.stage == row.stage && b.hash8 == row.hash8 && b.value.task == row.value.task &&

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "measurement_row.h"
 #include "warpsmith/stats/wins.h"
 #include "warpsmith/store/results.h"
 
@@ -23,9 +24,7 @@ class HostBoundTasks {
     return it != votes_.end() && it->second.holds();
   }
   // Kind of the device that it was measured on; empty: not known.
-  std::string kind_of(const store::MeasurementRow& row) const {
-    return row.device < 0 ? "" : results_.devices.at(static_cast<std::size_t>(row.device)).kind;
-  }
+  std::string kind_of(const store::MeasurementRow& row) const { return report::kind_of(results_, row); }
 
  private:
   std::pair<std::string, std::string> key(const store::MeasurementRow& row) const {

@@ -7,6 +7,7 @@
 #include "authors.h"
 #include "host_bound.h"
 #include "measured_samples.h"
+#include "measurement_row.h"
 #include "stage_devices.h"
 #include "version_order.h"
 #include "warpsmith/report/baselines.h"
@@ -26,11 +27,6 @@ struct PaperTask {
 using PaperTasks = std::map<std::string, PaperTask>;
 
 bool pairs_alone(const std::string& baseline) { return baseline == "cuda_graph" || baseline == "cudnn"; }
-
-// A score over eager, which every one can be taken back to, or else over what it was timed with.
-double over_eager_of(const Measurement& m) {
-  return m.speedup * (m.baseline_ratio > 0 ? m.baseline_ratio : 1);
-}
 
 void take(PaperTask& task, const store::MeasurementRow& row) {
   const Verdict verdict = row.value.verdict;

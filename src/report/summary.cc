@@ -8,6 +8,7 @@
 #include "direction.h"
 #include "host_bound.h"
 #include "measured_samples.h"
+#include "measurement_row.h"
 #include "report_json.h"
 #include "version_order.h"
 #include "warpsmith/report/draws.h"
@@ -204,14 +205,6 @@ std::vector<std::int64_t> samples_of(const store::MeasurementRow& row, const std
   return {all.begin() + row.sample_begin, all.begin() + row.sample_begin + row.sample_count};
 }
 
-// Over eager, which every score can be taken back to.
-double over_eager(const Measurement& m) { return m.speedup * (m.baseline_ratio > 0 ? m.baseline_ratio : 1); }
-
-const std::string& device_kind(const store::Results& results, const store::MeasurementRow& row) {
-  static const std::string none;
-  return row.device >= 0 ? results.devices.at(static_cast<std::size_t>(row.device)).kind : none;
-}
-
 // The last correct measurement of the same program on the same kind of device by a later stage; `row` where no
 // stage measured it again.
 const store::MeasurementRow& last_of_program(const store::Results& results,
@@ -222,7 +215,7 @@ const store::MeasurementRow& last_of_program(const store::Results& results,
     if (other->value.verdict == Verdict::kOk && other->value.task == row.value.task &&
         other->value.candidate == row.value.candidate && other->value.speedup > 0 &&
         std::tie(other->stage, other->hash8) != std::tie(row.stage, row.hash8) &&
-        device_kind(results, *other) == device_kind(results, row))
+        kind_of(results, *other) == kind_of(results, row))
       last = other;
   return *last;
 }
@@ -269,13 +262,13 @@ std::vector<BestKernel> best_kernels(const store::Results& results) {
     if (m.verdict != Verdict::kOk) continue;
     ++kernel.correct;
     kernel.win = kernel.win || stats::is_win(m.speedup_low);
-    if (authors.is_models(m.candidate) && over_eager(m) > fastest_novel[m.task]) {
-      fastest_novel[m.task] = over_eager(m);
+    if (authors.is_models(m.candidate) && over_eager_of(m) > fastest_novel[m.task]) {
+      fastest_novel[m.task] = over_eager_of(m);
       kernel.novel_candidate = m.candidate;
       kernel.novel_speedup = last_of_program(results, row).value.speedup;
     }
     const store::MeasurementRow*& first = fastest[m.task];
-    if (m.speedup > 0 && (first == nullptr || over_eager(m) > over_eager(first->value))) first = &row;
+    if (m.speedup > 0 && (first == nullptr || over_eager_of(m) > over_eager_of(first->value))) first = &row;
   }
   for (const auto& [task, row] : fastest)
     if (row != nullptr) take_figures(results, last_of_program(results, *row), host_bound, best[task]);
