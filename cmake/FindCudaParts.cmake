@@ -65,6 +65,12 @@ endforeach()
 message(STATUS "CUDA: ${WARPSMITH_CUDA_INCLUDE_DIR}, ${WARPSMITH_NVRTC_LIBRARY}")
 add_library(warpsmith_cuda_headers INTERFACE)
 target_include_directories(warpsmith_cuda_headers SYSTEM INTERFACE ${WARPSMITH_CUDA_INCLUDE_DIR})
+# CUPTI's, which lie beside CUDA's own in torch's wheel, and include these down to crt/.
+add_library(warpsmith_cupti_headers INTERFACE)
+target_link_libraries(warpsmith_cupti_headers INTERFACE warpsmith_cuda_headers)
+if(WARPSMITH_CUDA_CRT_DIR)
+  target_include_directories(warpsmith_cupti_headers SYSTEM INTERFACE ${WARPSMITH_CUDA_CRT_DIR})
+endif()
 # cuDNN's headers, for the baseline that calls it; the library itself is the one that torch loads.
 list(APPEND roots /usr)
 foreach(root IN LISTS roots)

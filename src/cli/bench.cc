@@ -133,6 +133,9 @@ std::string notes_text(const Measurement& m) {
     text += "    timed for KernelBench's tables alone: it is right at this shape, and not at others\n";
   if (m.host_bound.value_or(false))
     text += "    eager waits for launches: what counts here are launches saved\n";
+  if (m.own_share.value_or(1) < 1)
+    text += fmt::format("    {:.0f} % of its time on the GPU is in kernels that it does not declare: {}\n",
+                        100 * (1 - *m.own_share), m.clock.at("kernels"));
   for (const std::string& line : split_lines(trim(m.detail))) text += "    " + line + "\n";
   return text;
 }

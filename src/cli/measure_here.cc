@@ -57,9 +57,13 @@ void compile(const fs::path& run, const fs::path& datasets, const DeviceHere& de
 void measure(const fs::path& run, const std::string& name, const fs::path& datasets, const DeviceHere& device,
              const MeasureOptions& options, std::vector<MeasuredHere>& all,
              const std::function<bool(std::size_t)>& wanted) {
-  Json params = {{"datasets", datasets.string()},      {"device_kind", device.kind},
-                 {"threads", options.threads},         {"budget_s", options.budget_s},
-                 {"unsandboxed", options.unsandboxed}, {"timing", options.timing}};
+  Json params = {{"datasets", datasets.string()},
+                 {"device_kind", device.kind},
+                 {"threads", options.threads},
+                 {"budget_s", options.budget_s},
+                 {"unsandboxed", options.unsandboxed},
+                 {"timing", options.timing},
+                 {"variance_gate", options.variance_gate}};
   if (device.is_gpu()) {
     params["device_names"] = {device.name};
     params["target"] = kTargetOnGpu;

@@ -19,6 +19,7 @@ struct MeasureOptions {
   int threads = 1;             // of candidate and baseline
   double budget_s = 2;         // timing of one candidate
   bool timing = true;          // false: verdicts only
+  double variance_gate = 0;    // as in a workflow; 0: of the device
   bool unsandboxed = false;
   bool keep = false;                   // leave the run folder, and say where it is
   std::vector<std::string> baselines;  // timed beside `eager`, on a GPU

@@ -44,6 +44,12 @@ double less_length(double reward, double penalty, std::int64_t tokens, std::int6
   return reward - penalty * std::min(1.0, static_cast<double>(tokens) / static_cast<double>(max_tokens));
 }
 
+double less_libraries(double reward, double penalty, std::optional<double> own_share) {
+  if (!(penalty >= 0) || !std::isfinite(penalty))
+    throw Error("a penalty for kernels of libraries needs a factor of 0 or more", kExitUsage);
+  return reward - penalty * (1 - own_share.value_or(1));
+}
+
 std::vector<Rewards> discounted(const std::vector<Rewards>& samples, double discount) {
   if (!(discount >= 0 && discount <= 1)) throw Error("a discount of turns lies from 0 to 1", kExitUsage);
   double sum = 0, n = 0;

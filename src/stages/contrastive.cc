@@ -171,6 +171,15 @@ class ContrastiveStage final : public Stage {
                   : smoother_.smooth(s.task, raw_reward(verifier_.at(s.candidate).measurement));
   }
 
+  // The same, less what its kernels and its length cost.
+  double whole_reward(const Sample& s) const {
+    double whole = reward(s);
+    if (outcome(s) == method::Outcome::kValid)
+      whole = method::less_libraries(whole, settings_.library_penalty,
+                                     verifier_.at(s.candidate).measurement.own_share);
+    return method::less_length(whole, settings_.length_penalty, tokens_of(s), inputs_.spec.sample.max_tokens);
+  }
+
   // Rewards of the round's samples.
   void give_rewards() {
     std::map<std::string, std::vector<double>> valid;
@@ -180,9 +189,7 @@ class ContrastiveStage final : public Stage {
           valid[s.task].push_back(raw_reward(verifier_.at(s.candidate).measurement));
     for (const auto& [task, rewards] : valid) smoother_.add(task, rounds_.number(), rewards);
     for (Sample& s : rounds_.samples())
-      if (outcome(s) != method::Outcome::kLeftOut)
-        s.reward = method::less_length(reward(s), settings_.length_penalty, tokens_of(s),
-                                       inputs_.spec.sample.max_tokens);
+      if (outcome(s) != method::Outcome::kLeftOut) s.reward = whole_reward(s);
   }
 
   // Not every server counts them for each answer.

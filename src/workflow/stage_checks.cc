@@ -24,6 +24,7 @@ class StageChecks {
     check_states(stage);
     check_gpus(stage);
     check_lora(stage);
+    check_rewards(stage);
   }
 
  private:
@@ -51,6 +52,13 @@ class StageChecks {
             stage,
             fmt::format("its {} jobs have a GPU type, `{}`, and no GPU", job.name, job.resources->gpu_type),
             fmt::format("{}: {{gpus: 1}}, or leave `gpu_type` out", job.name)));
+  }
+
+  void check_rewards(const StageSpec& stage) {
+    const auto* contrastive = std::get_if<ContrastiveSettings>(&stage.settings);
+    if (contrastive != nullptr && contrastive->library_penalty > 0 && stage.prompt.answer == "plan")
+      wrong(stage, "`library_penalty` is of kernels of libraries, and programs of tier `plan` launch none",
+            "prompt: {answer: extension}; or leave it out");
   }
 
   void check_lora(const StageSpec& stage) {

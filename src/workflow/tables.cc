@@ -569,6 +569,15 @@ const Table<ContrastiveSettings>& contrastive_keys() {
                 .high = 10,
                 .young = true},
        .member = &S::length_penalty},
+      {.rule = {.name = "library_penalty",
+                .form = Form::kNumber,
+                .meaning = "What a right program loses of its reward whose time on the GPU is all in kernels "
+                           "that it does not declare itself, one with less in proportion; 0: nothing. Of "
+                           "`answer: extension` and `python`.",
+                .low = 0,
+                .high = 10,
+                .young = true},
+       .member = &S::library_penalty},
       {{"failure_margin", Form::kNumber,
         "A failure's reward lies this far below the lowest valid score of its task.", 0, 1e6, true},
        &S::failure_margin},

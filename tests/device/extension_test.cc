@@ -122,6 +122,36 @@ TEST_F(ExtensionChild, RunsAndTimes) {
   EXPECT_EQ(session_->threads(), session_->threads_before());
 }
 
+TEST_F(ExtensionChild, TellsTheKernelsOfACall) {
+  ASSERT_EQ(tried(kHonest).verdict, Verdict::kOk);
+  renew(5);
+  std::vector<ExtensionKernel> kernels;
+  ASSERT_EQ(session_->trace(1, &kernels).verdict, Verdict::kOk);
+  EXPECT_TRUE(right(1));
+  ASSERT_GT(kernels.size(), 2u);
+  EXPECT_EQ(kernels[0].name, "_Z1kPKfPfi");
+  EXPECT_EQ(kernels[0].ns, 700);
+  EXPECT_EQ(kernels[1].name, "sm90_xmma_gemm_f32f32");
+  EXPECT_EQ(kernels.back().name, "many");  // whole lines, as many as there is room for
+  EXPECT_LT(kernels.size(), 20'000u);
+  // It can be called behind that.
+  EXPECT_EQ(session_->run(0, 1).verdict, Verdict::kOk);
+  EXPECT_THROW(session_->trace(kSets + 9, &kernels), Error);
+}
+
+TEST_F(ExtensionChild, OneThatThrowsTellsNoKernels) {
+  ASSERT_EQ(tried("static int calls = 0; if (++calls > 2) throw std::runtime_error(\"no more\");" +
+                      std::string(kHonest),
+                  "#include <stdexcept>\n")
+                .verdict,
+            Verdict::kOk);
+  std::vector<ExtensionKernel> kernels = {{"before", 1}};
+  const ExtensionRun run = session_->trace(0, &kernels);
+  EXPECT_EQ(run.verdict, Verdict::kLaunchError);
+  EXPECT_THAT(run.detail, HasSubstr("no more"));
+  EXPECT_TRUE(kernels.empty());
+}
+
 // There may be no room for operands of an untimed call.
 TEST_F(ExtensionChild, TheUntimedCallTakesTheRowsOperandsWhereThereAreNoOthers) {
   ASSERT_EQ(tried(kHonest).verdict, Verdict::kOk);

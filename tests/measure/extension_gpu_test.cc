@@ -15,6 +15,8 @@
 namespace warpsmith::measure {
 namespace {
 
+using ::testing::HasSubstr;
+
 class HostedOnGpu : public ::testing::Test {
  protected:
   void open(const std::string& lacks) {
@@ -97,6 +99,8 @@ TEST_F(ExtensionOnGpu, AnHonestOneIsTimed) {
   EXPECT_GE(m.rounds, 7);
   EXPECT_GT(m.candidate_event_ns.value_or(0), 0);
   EXPECT_TRUE(m.roofline_ns && m.gpu_timed_s && m.host_bound);
+  EXPECT_EQ(m.own_share, 1.0) << m.clock.at("kernels");
+  EXPECT_EQ(m.clock.at("kernels"), "own k 100 %");
 }
 
 TEST_F(ExtensionOnGpu, WrongOnesAreFound) {
@@ -125,6 +129,22 @@ TEST_F(PythonOnGpu, AModuleIsTimed) {
   EXPECT_LT(m.speedup, 2);
   EXPECT_GE(m.rounds, 7);
   EXPECT_GT(m.candidate_event_ns.value_or(0), 0);
+  EXPECT_EQ(m.own_share, 0.0);  // the kernel is torch's
+  EXPECT_THAT(m.clock.at("kernels"), HasSubstr("at::native::"));
+}
+
+// Also of a graph that repeats kernels of both kinds.
+TEST_F(PythonOnGpu, AGraphTellsTheKernelsInIt) {
+  const Measurement m = measure(
+      "import torch\nclass ModelNew(torch.nn.Module):\n  graph = None\n  def forward(self, x):\n"
+      "    if self.graph is None or self.x.shape != x.shape:\n"
+      "      self.x = x.clone()\n      self.y = torch.nn.functional.gelu(self.x)\n"
+      "      self.graph = torch.cuda.CUDAGraph()\n"
+      "      with torch.cuda.graph(self.graph):\n        self.y = torch.nn.functional.gelu(self.x)\n"
+      "    self.x.copy_(x)\n    self.graph.replay()\n    return self.y.clone()\n");
+  ASSERT_EQ(m.verdict, Verdict::kOk) << m.detail;
+  EXPECT_EQ(m.own_share, 0.0);
+  EXPECT_THAT(m.clock.at("kernels"), HasSubstr("at::native::"));
 }
 
 TEST_F(PythonOnGpu, WrongOnesAreFound) {
@@ -143,6 +163,7 @@ TEST_F(PythonOnGpu, AKernelInTritonIsTimed) {
   if (m.detail.find("No module named 'triton'") != std::string::npos) GTEST_SKIP() << m.detail;
   ASSERT_EQ(m.verdict, Verdict::kOk) << m.detail;
   EXPECT_GT(m.speedup, 0.1);
+  EXPECT_EQ(m.own_share, 1.0) << m.clock.at("kernels");
   EXPECT_GT(m.seconds, m.gpu_held_s.value_or(0) + 1) << "what was compiled is not held against the GPU";
 }
 

@@ -332,6 +332,18 @@ TEST(Contrastive, LongerAnswersCost) {
   EXPECT_NEAR(rewards.at(1), 0.9, 1e-12);
 }
 
+TEST(Contrastive, KernelsOfLibrariesCost) {
+  ContrastiveSettings settings{.rounds = 1, .prompts = 1, .group = 3};
+  settings.reward = "milestones";
+  settings.library_penalty = 0.4;
+  World world;
+  world.answer = always({"bad x", "ok 1.00 borrowed", "ok 1.00 p"});  // a quarter is its own; not known
+  const std::vector<double> rewards = rewards_of(world.drive(with_model(settings)));
+  EXPECT_NEAR(rewards.at(0), -1, 1e-12);
+  EXPECT_NEAR(rewards.at(1), 0.7, 1e-12);
+  EXPECT_NEAR(rewards.at(2), 1, 1e-12);
+}
+
 TEST(Contrastive, AdvantagesMayBeOverTheOthers) {
   ContrastiveSettings settings{.rounds = 1, .prompts = 1, .group = 3};
   settings.reward = "milestones";

@@ -98,6 +98,7 @@ Measurement fate(const Candidate& candidate) {
     m.speedup_high = m.speedup * (1 + half);
     m.rounds = 35;
     if (source.find(" host-bound") != std::string::npos) m.host_bound = true;
+    if (source.find(" borrowed") != std::string::npos) m.own_share = 0.25;
   } else if (kind == "hack") {
     m.verdict = Verdict::kHack;
     m.hack = split(source, ' ').at(1);

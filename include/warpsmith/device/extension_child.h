@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -32,6 +33,12 @@ class ExtensionGpu {
   virtual int mark(int which) = 0;  // an event on the default stream, 0 or 1
   virtual std::int64_t ns_between_marks() = 0;
   virtual std::string words(int error) const = 0;
+  // Does the work, which waits for the GPU, and tells the kernels that it ran: "NANOSECONDS NAME\n" for each
+  // name, mangled, the longest time first. Empty: that cannot be known here.
+  virtual std::string kernels_of(const std::function<void()>& work) {
+    work();
+    return {};
+  }
 };
 
 // CUDA's, by way of the driver. Throws Error where there is none.

@@ -103,6 +103,12 @@ struct ExtensionRun {
   bool did_not_wait = false;
 };
 
+// Of ExtensionSession::trace().
+struct ExtensionKernel {
+  std::string name;  // mangled, printable
+  std::int64_t ns = 0;
+};
+
 class ExtensionSession {
  public:
   explicit ExtensionSession(
@@ -143,6 +149,10 @@ class ExtensionSession {
     std::function<void()> paused;
   };
   ExtensionRun time(int first_set, int sets, const std::function<void()>& before_clock, const Pause& pause);
+  // One call on a set, and the kernels that it ran on the GPU, by name, the longest time first; none where
+  // the child cannot tell (ExtensionGpu::kernels_of). The child says so, and the candidate is in it. Calls
+  // take longer from then on.
+  ExtensionRun trace(int set, std::vector<ExtensionKernel>* kernels);
   // Within `paused`: how many of the row's calls the child says it has begun, at least 0.
   int begun() const;
   // … and whether it says that all of these have returned, for it waits between two calls.

@@ -20,7 +20,7 @@
 
 namespace warpsmith::store {
 
-inline constexpr const char* kSchema = "warpsmith.results/17";
+inline constexpr const char* kSchema = "warpsmith.results/18";
 
 struct TaskRow {
   std::string id, title, split, ops, reference, degenerate, stage, hash8;

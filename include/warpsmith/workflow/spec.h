@@ -257,6 +257,7 @@ struct ContrastiveSettings {
   std::string reward = "log";       // log | raw | milestones
   std::string advantage = "group";  // group | leave_one_out
   double length_penalty = 0;        // less for an answer of max_tokens
+  double library_penalty = 0;       // less for a right program none of whose kernels is its own
   double failure_margin =
       1.0;  // a failure's smoothed reward lies this far below the task's lowest valid one, and at −k at most
   double clip_ratio = 0.2, kl = 0.01, kl_clamp = 10.0;

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "../gpu/fill.h"
+#include "kernel_trace.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/device/extension_child.h"
 
@@ -21,21 +22,22 @@ constexpr int kMostContexts = 3;
 
 #define WARPSMITH_TEXT(x) #x
 #define WARPSMITH_NAME(x) WARPSMITH_TEXT(x)  // after cuda.h has turned cuMemAlloc into cuMemAlloc_v2
-#define WARPSMITH_FUNCTIONS(X)                                                                               \
-  X(cuInit)                                                                                                  \
-  X(cuGetErrorName)                                                                                          \
-  X(cuGetErrorString)                                                                                        \
-  X(cuDeviceGet)                                                                                             \
-  X(cuDevicePrimaryCtxRetain)                                                                                \
-  X(cuDevicePrimaryCtxRelease)                                                                               \
-  X(cuCtxSetCurrent)                                                                                         \
-  X(cuCtxSetLimit)                                                                                           \
-  X(cuCtxSynchronize)                                                                                        \
-  X(cuMemAlloc)                                                                                              \
-  X(cuMemFree) X(cuMemsetD8Async) X(cuMemsetD16Async) X(cuMemsetD32Async) X(cuMemsetD2D32Async)              \
-      X(cuMemcpyDtoDAsync) X(cuEventCreate) X(cuEventRecord) X(cuEventElapsedTime)                           \
-          X(cuMemImportFromShareableHandle) X(cuMemAddressReserve) X(cuMemMap) X(cuMemSetAccess)             \
-              X(cuMemRelease) X(cuMemUnmap) X(cuMemAddressFree) X(cuIpcOpenMemHandle) X(cuIpcCloseMemHandle) \
+#define WARPSMITH_FUNCTIONS(X)                                                                          \
+  X(cuInit)                                                                                             \
+  X(cuGetErrorName)                                                                                     \
+  X(cuGetErrorString)                                                                                   \
+  X(cuDeviceGet)                                                                                        \
+  X(cuDevicePrimaryCtxRetain)                                                                           \
+  X(cuDevicePrimaryCtxRelease)                                                                          \
+  X(cuCtxSetCurrent)                                                                                    \
+  X(cuCtxSetLimit)                                                                                      \
+  X(cuCtxSynchronize)                                                                                   \
+  X(cuMemAlloc)                                                                                         \
+  X(cuMemFree)                                                                                          \
+  X(cuMemsetD8Async) X(cuMemsetD16Async) X(cuMemsetD32Async) X(cuMemsetD2D32Async) X(cuMemcpyDtoDAsync) \
+      X(cuEventCreate) X(cuEventRecord) X(cuEventElapsedTime) X(cuMemImportFromShareableHandle)         \
+          X(cuMemAddressReserve) X(cuMemMap) X(cuMemSetAccess) X(cuMemRelease) X(cuMemUnmap)            \
+              X(cuMemAddressFree) X(cuIpcOpenMemHandle) X(cuIpcCloseMemHandle)                          \
                   X(cuThreadExchangeStreamCaptureMode)
 
 // Called by addresses that were looked up before the candidate was there: what it defines under these names
@@ -61,6 +63,7 @@ class CudaGpu : public ExtensionGpu {
     must(cu_.cuInit(0), "the NVIDIA driver does not start");
     must(cu_.cuDeviceGet(&device_, 0), "cannot open the GPU");
     open_context();
+    trace_.open();
   }
 
   double choose_context(double* least_ns) override {
@@ -144,6 +147,8 @@ class CudaGpu : public ExtensionGpu {
     return static_cast<std::int64_t>(static_cast<double>(ms) * 1e6);
   }
 
+  std::string kernels_of(const std::function<void()>& work) override { return trace_.of(work); }
+
   std::string words(int error) const override {
     const char *name = nullptr, *text = nullptr;
     cu_.cuGetErrorName(static_cast<CUresult>(error), &name);
@@ -192,6 +197,7 @@ class CudaGpu : public ExtensionGpu {
   Calls cu_;
   CUdevice device_ = 0;
   CUevent marks_[2] = {};
+  KernelTrace trace_;
 };
 
 }  // namespace

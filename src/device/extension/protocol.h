@@ -8,7 +8,7 @@
 //   alone = 1    ────────────────►                             nothing else runs on the GPU
 //                ◄──────────────── response = 1                it works there
 //   request = n  ────────────────►                             command, sets
-//                ◄──────────────── response = n                kLoad, kPrepare, kRun: answer
+//                ◄──────────────── response = n                kLoad, kPrepare, kRun, kTrace: answer
 //   of kTime:
 //                ◄──────────────── ready = n                   the untimed call is done, the GPU idle
 //   [new values, flushes; waits]
@@ -40,7 +40,7 @@ inline constexpr std::uint32_t kExtensionProtocol = 9;
 inline constexpr std::uint64_t kExtensionControlBytes = 1 << 20;
 inline constexpr std::size_t kExtensionMessageBytes = 512;
 
-enum class ExtensionCommand : std::uint32_t { kLoad = 1, kPrepare, kRun, kTime, kForget };
+enum class ExtensionCommand : std::uint32_t { kLoad = 1, kPrepare, kRun, kTime, kForget, kTrace };
 
 enum class ExtensionAnswer : std::uint32_t {
   kDone,
@@ -51,6 +51,7 @@ enum class ExtensionAnswer : std::uint32_t {
 };
 
 inline constexpr std::size_t kExtensionMostOffsets = 64 << 10;
+inline constexpr std::size_t kExtensionKernelBytes = 64 << 10;
 
 struct WireTensor {
   std::uint64_t bytes;
@@ -91,6 +92,8 @@ struct ExtensionControl {
   double launch_ns;        // its answer
   std::uint32_t idle;      // of kTime: the row so many times with calls that do nothing
   std::int64_t drain_ns;   // of kTime: from the last call's return until the GPU was done
+  // Of kTrace: ExtensionGpu::kernels_of(), whole lines, as many as there is room for.
+  char kernels[kExtensionKernelBytes];
 };
 static_assert(sizeof(ExtensionControl) <= kExtensionControlBytes);
 

@@ -89,6 +89,8 @@ void ExtensionServer::answer(std::uint32_t sequence) {
       return time(sequence);
     case ExtensionCommand::kForget:
       return forget();
+    case ExtensionCommand::kTrace:
+      return trace(control_.first_set);
   }
 }
 
@@ -176,6 +178,25 @@ void ExtensionServer::time(std::uint32_t sequence) {
   if (!settled(gpu_.synchronize())) return;
   control_.drain_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - enqueued).count();
   control_.event_ns = gpu_.ns_between_marks();
+}
+
+// The call alone: a result that is copied to its place is not its work.
+void ExtensionServer::trace(std::uint32_t set) {
+  control_.kernels[0] = '\0';
+  if (!loaded_) return fail(ExtensionAnswer::kLaunchError, "no candidate is loaded");
+  begin_call(set);
+  int error = 0;
+  std::string kernels = gpu_.kernels_of([&] {
+    code_.call(set, frame_);
+    error = gpu_.synchronize();
+  });
+  const bool good = take_results(set);
+  code_.drop(frame_);
+  end_call();
+  if (!good || !settled(error) || !settled(gpu_.synchronize())) return;
+  if (kernels.size() >= kExtensionKernelBytes)
+    kernels.resize(kernels.rfind('\n', kExtensionKernelBytes - 2) + 1);  // npos + 1 is 0
+  std::memcpy(control_.kernels, kernels.c_str(), kernels.size() + 1);
 }
 
 void ExtensionServer::wake_up_gpu() { gpu_.fill(own_, 0, 1, kOwnBytes); }

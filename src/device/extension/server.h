@@ -74,6 +74,7 @@ class ExtensionServer {
   void prepare();
   void forget();
   void time(std::uint32_t sequence);
+  void trace(std::uint32_t set);
   void wake_up_gpu();
   bool calls(std::uint32_t first, std::uint32_t sets);
   std::size_t first_offset(std::uint32_t set) const { return set * (inputs_.size() + outputs_.size()); }

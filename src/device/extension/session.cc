@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -113,6 +114,22 @@ ws::Scalar scalar_of(task::Dtype dtype) {
       return ws::Scalar::kBool;
   }
   return ws::Scalar::kFloat;
+}
+
+// "NANOSECONDS NAME\n" …, of whatever else nothing.
+std::vector<ExtensionKernel> parse_kernels(std::string_view text) {
+  std::vector<ExtensionKernel> kernels;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = text.substr(begin, end - begin);
+    begin = end + 1;
+    std::int64_t ns = 0;
+    const auto [rest, error] = std::from_chars(line.data(), line.data() + line.size(), ns);
+    const auto digits = static_cast<std::size_t>(rest - line.data());
+    if (error != std::errc() || ns <= 0 || digits + 1 >= line.size() || line[digits] != ' ') continue;
+    kernels.push_back({printable(line.substr(digits + 1)), ns});
+  }
+  return kernels;
 }
 
 bool write_tensors(const std::vector<ExtensionTensor>& tensors, WireTensor* wire, std::int32_t* count) {
@@ -360,6 +377,18 @@ ExtensionRun ExtensionSession::run(int first_set, int sets) {
   s.control->first_set = static_cast<std::uint32_t>(first_set);
   s.control->sets = static_cast<std::uint32_t>(sets);
   return s.request(ExtensionCommand::kRun, s.patience(sets));
+}
+
+ExtensionRun ExtensionSession::trace(int set, std::vector<ExtensionKernel>* kernels) {
+  State& s = *state_;
+  if (set < 0 || set >= s.sets) throw Error("trace() of a set that was not prepared");
+  s.control->first_set = static_cast<std::uint32_t>(set);
+  s.called = false;  // CUPTI starts in it
+  const ExtensionRun run = s.request(ExtensionCommand::kTrace, s.patience(1));
+  std::string text(kExtensionKernelBytes, '\0');
+  std::memcpy(text.data(), s.control->kernels, text.size());
+  *kernels = run.verdict == Verdict::kOk ? parse_kernels(text.c_str()) : std::vector<ExtensionKernel>();
+  return run;
 }
 
 // False where the child should have waited, and has not.

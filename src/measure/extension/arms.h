@@ -105,6 +105,10 @@ class ExtensionArm : public Arm {
   // with one. Its results must be those of the calls that it had begun.
   Run stop_short(std::uint64_t key, int calls, int made) override;
   int place() const override { return place_; }
+  // The kernels of one more call, as the child tells them (ExtensionSession::trace). It is the last one.
+  device::ExtensionRun trace(std::vector<device::ExtensionKernel>* kernels) {
+    return candidate_.session().trace(first_, kernels);
+  }
 
   // Of the runs so far, medians, all calls together: by our clock and by the child's events, each without
   // what surrounds it; how much longer than after an empty interval it took until outputs could be looked at,

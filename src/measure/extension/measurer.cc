@@ -13,6 +13,7 @@
 #include "arms.h"
 #include "hack.h"
 #include "host_rows.h"
+#include "own_kernels.h"
 #include "processor.h"
 #include "timing/judge.h"
 #include "timing/roofline.h"
@@ -430,6 +431,17 @@ struct ExtensionMeasurer::State {
     timing.beside_clock = kind == kBeforeClock || kind == kLateWork;
   }
 
+  // Of one more call, the candidate's last: no score knows of it.
+  void note_kernels(ExtensionArm& arm, Timing& timing, Measurement& m) {
+    std::vector<device::ExtensionKernel> kernels;
+    const device::ExtensionRun run = arm.trace(&kernels);
+    m.own_share = own_kernels->share_of(kernels);
+    timing.clock_facts["kernels"] =
+        m.own_share ? own_kernels->told(kernels)
+                    : "not known: " + (run.detail.empty() ? "CUPTI tells none" : run.detail);
+    end_phase("kernels");
+  }
+
   // In this child, which ends with it.
   Timing time_once(GpuBench& task, std::unique_ptr<ExtensionCandidate> candidate, Measurement& m) {
     AtRest rest;
@@ -439,6 +451,7 @@ struct ExtensionMeasurer::State {
     } catch (const NotPython& e) {
       return failed_timing({Verdict::kUnsupported, e.what(), 0});
     }
+    if (timing.pairs.verdict == Verdict::kOk && rest.arm && own_kernels) note_kernels(*rest.arm, timing, m);
     candidate.reset();
     end_phase("end");
     if (timing.pairs.verdict != Verdict::kOk || !rest.arm) return timing;
@@ -551,7 +564,8 @@ struct ExtensionMeasurer::State {
   // Of the candidate that is measured.
   std::optional<device::ExtensionInterpreter> interpreter;
   bool libraries = false;
-  std::string phases;  // "start 0.61, checks 0.30, …", in seconds
+  std::optional<OwnKernels> own_kernels;  // of its sources; nothing: it is a reference
+  std::string phases;                     // "start 0.61, checks 0.30, …", in seconds
   double phase_begin = 0;
 };
 
@@ -640,6 +654,7 @@ void ExtensionMeasurer::measure(GpuBench& task, const Candidate& source, const f
   Measurement& m = out.measurement;
   m.device->sandbox = std::string(process::to_string(s.level));
   const bool of_python = source.tier == Tier::kPython;
+  s.own_kernels.emplace(source);
   s.interpreter = of_python ? State::interpreter_for(task.task()) : std::nullopt;
   // torch may ask cuBLAS and cuDNN for any operator.
   s.libraries = of_python || !toolchain::read_extension_facts(binary).libraries.empty();
@@ -656,6 +671,7 @@ void ExtensionMeasurer::measure_reference(GpuBench& task, int times, Measured& o
   State& s = *state_;
   Measurement& m = out.measurement;
   m.device->sandbox = std::string(process::to_string(s.level));
+  s.own_kernels.reset();
   s.interpreter = State::interpreter_for(task.task());
   s.libraries = true;
   if (!s.interpreter) throw Error("there is no python3 here");

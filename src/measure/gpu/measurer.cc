@@ -477,6 +477,7 @@ Measured GpuMeasurer::measure(const task::Task& as_it_is, const Candidate& candi
       GpuCandidate on_gpu(s.harness, bench.task(), *plan, read_bytes(binary), names_of(facts),
                           s.call_timeout_s(bench));
       s.check_and_time(bench, on_gpu, checked, out);
+      if (m.rounds > 0) m.own_share = 1;  // a plan launches no others
       s.lost = s.lost || !on_gpu.alive();
       if (!s.lost) s.look_for_damage(bench, m);
     }
