@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "warpsmith/base/text.h"
+#include "warpsmith/synthesis/task_text.h"
 
 namespace warpsmith::synthesis {
 
@@ -17,6 +18,7 @@ namespace {
 using Lines = std::vector<std::string>;
 
 constexpr std::int64_t kInRegisters = 1024;  // elements of a row that a warp's registers hold
+constexpr int kInFloat = 8192;               // elements of a column whose pieces a float can sum
 
 const char* begin_of(Fold fold) {
   return fold == Fold::kSum ? "0.f" : fold == Fold::kMax ? "-INFINITY" : "INFINITY";
@@ -502,6 +504,14 @@ class Writer {
     return {kernel_, "k" + std::to_string(code_.size())};
   }
 
+  // "float h = 0.f;": what the results of a column's pieces are folded into. A thousand of them, added up in
+  // float32 one after the other, miss the bound, most of all where equal elements are rounded alike.
+  std::string of_pieces(const char* name, Fold fold) const {
+    if (fold == Fold::kSum && is_wide() && gpu_rows(chain_) > kInFloat)
+      return fmt::format("double {} = 0.;", name);
+    return fmt::format("float {} = {};", name, begin_of(fold));
+  }
+
   void column(const Part& part) {
     const Pass& pass = part.end->passes.front();
     Lines work = element(part, part.last);
@@ -518,7 +528,7 @@ class Writer {
     };
     if (style_.column == "thread") {
       // A long sum in pieces, as of rows.
-      body.push_back(fmt::format("float h = {};", begin_of(pass.fold)));
+      body.push_back(of_pieces("h", pass.fold));
       body.emplace_back("for (int m0 = 0; m0 < M; m0 += 64) {");
       loop("m0", "min(m0 + 64, M)", 1);
       add(body, {folded(pass.fold, "h", "a")}, 1);
@@ -544,7 +554,7 @@ class Writer {
     code_.push_back(fmt::format("extern \"C\" __global__ void {}(const float* p, {}* {}, int M, int N) {{",
                                 second, type_of(part.out), part.out));
     Lines rest = {fmt::format("int c = blockIdx.x * {} + threadIdx.x;", b), "if (c >= N) return;",
-                  fmt::format("float a = {};", begin_of(pass.fold)),
+                  of_pieces("a", pass.fold),
                   "for (int j = 0; j * 64 < M; j++) " + folded(pass.fold, "a", "p[j * N + c]"),
                   fmt::format("{}[c] = {};", part.out, result)};
     if (tiles)

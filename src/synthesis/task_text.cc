@@ -124,14 +124,6 @@ std::string out_shape(const Chain& chain) {
   }
 }
 
-// Rows at which a GPU moves some 128 MiB at N = 512; fewer where products bind.
-int gpu_rows(const Chain& chain) {
-  if (op(chain.start).name == std::string("matmul")) return 8192;
-  const Traffic traffic = traffic_of(chain);
-  const int matrices = std::max(1, traffic.matrices + traffic.writes_matrix);
-  return (128 << 20) / (512 * bytes_of(chain.precision) * matrices) / 1024 * 1024;
-}
-
 // A row of equal elements less their mean or maximum is 0, up to what a compiler fuses: that tells nothing of
 // a program. So is one of a single element. And no row may be divided by 0.
 bool wants_rows_that_differ(const Chain& chain) {
@@ -236,6 +228,13 @@ std::string reference_of(const Chain& chain) {
   for (const auto& [name, value] : scalars_of(chain)) parameters.push_back(name + ": float");
   return fmt::format("def forward({}) -> Tensor:\n{}", fmt::join(parameters, ", "),
                      ReferenceLines(chain, "").text("  "));
+}
+
+int gpu_rows(const Chain& chain) {
+  if (op(chain.start).name == std::string("matmul")) return 8192;
+  const Traffic traffic = traffic_of(chain);
+  const int matrices = std::max(1, traffic.matrices + traffic.writes_matrix);
+  return (128 << 20) / (512 * bytes_of(chain.precision) * matrices) / 1024 * 1024;
 }
 
 std::string flops_of(const Chain& chain) {

@@ -251,6 +251,36 @@ TEST_F(ValidateTasks, ProgramsOfStridedMatricesAreRight) {
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
 }
 
+// "column_sum" or "column_mean": what a task of long columns ends with, by its text. Products' are shorter.
+std::string long_columns_of(const std::string& task) {
+  if (task.find("ops: [matmul") != std::string::npos) return "";
+  for (const char* name : {"column_sum", "column_mean"})
+    if (task.find(std::string(", ") + name + "]") != std::string::npos) return name;
+  return "";
+}
+
+// Equal elements are rounded alike, so that their sum is off most: columns as long as those that a GPU times.
+TEST_F(ValidateTasks, ProgramsOfLongColumnsAreRight) {
+  const fs::path made = scratch_.path() / "made", some = scratch_.path() / "some";
+  ASSERT_EQ(synthesize(made, {}, "200").exit_code, 0);
+  const auto kinds = copy_smallest(made, some, long_columns_of, [](const std::string& task) {
+    return static_cast<std::int64_t>(task.find("dims: [") - task.find("ops: ["));
+  });
+  EXPECT_EQ(kinds, (std::set<std::string>{"column_mean", "column_sum"}));
+  for (const fs::path& task : folder_entries(some)) {
+    std::string text = read_file(task / "task.yaml");
+    const std::string before = "gpu: [{M: ";
+    const int rows = std::stoi(text.substr(text.find(before) + before.size()));
+    EXPECT_GT(rows, 32000) << text;
+    const std::string hidden = "hidden:\n";
+    text.insert(text.find(hidden) + hidden.size(), "  - {M: " + std::to_string(rows) + ", N: 4}\n");
+    write_file_atomic(task / "task.yaml", text);
+  }
+  scratch_path_ = some.string();
+  const process::ChildResult result = validate({"--measure", "--verdicts-only", "--device", "cpu"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+}
+
 // Templates of tasks in 16 bits: each way to end in each type that it comes with.
 TEST_F(ValidateTasks, ProgramsInHalfPrecisionAreRight) {
   const fs::path made = scratch_.path() / "made", some = scratch_.path() / "some";

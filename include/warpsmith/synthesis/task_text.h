@@ -20,6 +20,9 @@ std::string task_file(const Chain& chain, const TaskLabel& label);
 // `Model`, `get_inputs` and `get_init_inputs`, at the shape that a GPU times.
 std::string kernelbench_module(const Chain& chain);
 
+// M at the shape that a GPU times, of a task in our form: it moves some 128 MiB at N = 512; fewer rows where
+// products bind.
+int gpu_rows(const Chain& chain);
 // Floating-point operations and compulsory traffic of a call, over the task's dims.
 std::string flops_of(const Chain& chain);
 std::string bytes_of(const Chain& chain);
