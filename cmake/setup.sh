@@ -25,6 +25,8 @@ packages=(
 )
 # Only the tests want these: they read what we wrote with other people's tools, and look at the report in a browser.
 test_packages=(python3-h5py python3-jsonschema python3-yaml chromium)
+# The sources are formatted by this version.
+format_packages=(clang-format-14)
 # The loaders are fuzzed with clang's libFuzzer.
 fuzz_packages=(clang libclang-rt-dev)
 # The tests on Slurm start daemons of their own from these (slurm/dev_cluster.sh); the last three are for accounting.
@@ -182,6 +184,7 @@ if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
   install_packages REQUIRED "${packages[@]}"
   if [ "${1:-}" = test ]; then
     install_packages WANTED "${test_packages[@]}"
+    install_packages WANTED "${format_packages[@]}"
     install_packages WANTED "${fuzz_packages[@]}"
     install_slurm_packages
   fi

@@ -4,8 +4,8 @@
 // relative to the run folder, or null); optimizer (OptimizerSettings by name); threads; checkpoint_prefix;
 // gpus (one process, a rank, for each; 0: on the CPU), ranks (processes on the CPU, by default 1), type
 // ("auto", "float32", "bfloat16"), micro_batch_tokens, recompute; lora (rank, alpha, targets) or null;
-// base_folder (see load_checkpoint()); grpo: epochs, clip_ratio, kl, kl_clamp, sampled_by (the checkpoint that
-// drew the samples, where it is not init).
+// base_folder (see load_checkpoint()); grpo: epochs, clip_ratio, kl, kl_clamp, sampled_by (the checkpoint
+// that drew the samples, where it is not init).
 //
 // examples.jsonl: {"id", "prompt", "completion", "weight"}; grpo also "group", "advantage", "finished",
 // "folder" (an attempt's, relative to the run folder), "tokens" and "logprobs" (blobs there); without these

@@ -13,7 +13,9 @@ Error system_error(std::string_view what, int error_number) {
   return Error(std::string(what) + ": " + std::strerror(error_number), kExitEnvironment, error_number);
 }
 
-bool is_disk_full(const Error& error) { return error.error_number() == ENOSPC || error.error_number() == EDQUOT; }
+bool is_disk_full(const Error& error) {
+  return error.error_number() == ENOSPC || error.error_number() == EDQUOT;
+}
 
 std::string to_string(const Diagnostic& d) {
   std::string out = d.file;

@@ -15,7 +15,8 @@ namespace {
 // Reads a non-negative decimal number at the front of `text` and takes it off.
 std::optional<double> take_number(std::string_view& text) {
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
   if (error != std::errc() || value < 0 || !std::isfinite(value)) return std::nullopt;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return value;
@@ -68,12 +69,18 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
       const auto value = take_number(text);
       if (!value) return std::nullopt;
       const std::string_view unit = take_letters(text);
-      if (unit == "ms") total_ms += *value;
-      else if (unit == "s") total_ms += *value * 1e3;
-      else if (unit == "m" || unit == "min") total_ms += *value * 60e3;
-      else if (unit == "h") total_ms += *value * 3600e3;
-      else if (unit == "d") total_ms += *value * 86400e3;
-      else return std::nullopt;
+      if (unit == "ms")
+        total_ms += *value;
+      else if (unit == "s")
+        total_ms += *value * 1e3;
+      else if (unit == "m" || unit == "min")
+        total_ms += *value * 60e3;
+      else if (unit == "h")
+        total_ms += *value * 3600e3;
+      else if (unit == "d")
+        total_ms += *value * 86400e3;
+      else
+        return std::nullopt;
     }
   }
   if (total_ms > 1e15) return std::nullopt;
@@ -83,11 +90,16 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
 std::string format_duration(std::chrono::milliseconds duration) {
   const long long ms = duration.count();
   char out[64];
-  if (ms < 1000) std::snprintf(out, sizeof out, "%lldms", ms);
-  else if (ms < 10'000) std::snprintf(out, sizeof out, "%.1fs", static_cast<double>(ms) / 1e3);
-  else if (ms < 60'000) std::snprintf(out, sizeof out, "%llds", ms / 1000);
-  else if (ms < 3'600'000) std::snprintf(out, sizeof out, "%lldm%02llds", ms / 60'000, ms / 1000 % 60);
-  else std::snprintf(out, sizeof out, "%lldh%02lldm", ms / 3'600'000, ms / 60'000 % 60);
+  if (ms < 1000)
+    std::snprintf(out, sizeof out, "%lldms", ms);
+  else if (ms < 10'000)
+    std::snprintf(out, sizeof out, "%.1fs", static_cast<double>(ms) / 1e3);
+  else if (ms < 60'000)
+    std::snprintf(out, sizeof out, "%llds", ms / 1000);
+  else if (ms < 3'600'000)
+    std::snprintf(out, sizeof out, "%lldm%02llds", ms / 60'000, ms / 1000 % 60);
+  else
+    std::snprintf(out, sizeof out, "%lldh%02lldm", ms / 3'600'000, ms / 60'000 % 60);
   return out;
 }
 
@@ -96,7 +108,8 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   if (!value) return std::nullopt;
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   std::string unit(text);
-  std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::transform(unit.begin(), unit.end(), unit.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   static constexpr std::array<std::string_view, 5> kPrefixes = {"", "K", "M", "G", "T"};
   double factor = 1;
   for (const std::string_view prefix : kPrefixes) {
@@ -194,8 +207,10 @@ std::vector<std::string> split_lines(std::string_view text) {
 }
 
 bool is_identifier(std::string_view text) {
-  if (text.empty() || (std::isalpha(static_cast<unsigned char>(text[0])) == 0 && text[0] != '_')) return false;
-  return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
+  if (text.empty() || (std::isalpha(static_cast<unsigned char>(text[0])) == 0 && text[0] != '_'))
+    return false;
+  return std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
 }
 
 }  // namespace warpsmith

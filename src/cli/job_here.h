@@ -22,10 +22,10 @@ std::map<std::filesystem::path, std::vector<task::Task>> by_dataset(const std::v
 // Until all have ended. Throws Error (kExitInterrupted) where a signal asks for the end, and ends them.
 void wait_for_all(std::vector<process::Child>& children);
 
-// Runs a job program on `items` and returns the records of all shards. `shards` run beside each other. The program follows
-// from the job's name: "compile…" or "measure…". Throws Error with the program's log, and its exit code,
-// where it fails; with kExitInterrupted where a signal asks for the end. `gpu`: the UUID of the one that it
-// may see; empty: those that we see.
+// Runs a job program on `items` and returns the records of all shards. `shards` run beside each other. The
+// program follows from the job's name: "compile…" or "measure…". Throws Error with the program's log, and its
+// exit code, where it fails; with kExitInterrupted where a signal asks for the end. `gpu`: the UUID of the
+// one that it may see; empty: those that we see.
 ShardRecords run_job(const std::filesystem::path& run, const std::string& job_name,
                      const std::vector<Json>& items, const Json& params, int shards,
                      const std::string& gpu = "");

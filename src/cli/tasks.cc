@@ -72,7 +72,8 @@ std::string line_of(const Json& task) {
 }
 
 int tasks(const Options& options, CommandContext& context) {
-  if (options.path.empty()) throw Error("PATH: name a folder of tasks, or a checkout of KernelBench", kExitUsage);
+  if (options.path.empty())
+    throw Error("PATH: name a folder of tasks, or a checkout of KernelBench", kExitUsage);
   for (const int level : options.levels)
     if (level < 1 || level > 3) throw Error("--level: 1, 2 or 3", kExitUsage);
   fs::path folder = options.path;

@@ -41,8 +41,8 @@ std::uint64_t number_at(const Json& json, const char* key) {
   return it != json.end() && it->is_number_unsigned() ? it->get<std::uint64_t>() : 0;
 }
 
-// vLLM and SGLang say `max_model_len`, llama.cpp `meta`: `n_ctx` is what a request has of the server's context,
-// `n_ctx_train` what the model could have.
+// vLLM and SGLang say `max_model_len`, llama.cpp `meta`: `n_ctx` is what a request has of the server's
+// context, `n_ctx_train` what the model could have.
 ServedModel model_from(const Json& json) {
   ServedModel model{.name = text_at(json, "id"), .context = number_at(json, "max_model_len")};
   for (const char* key : {"n_ctx", "n_ctx_train"})

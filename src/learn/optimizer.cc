@@ -13,8 +13,8 @@
 #include <numbers>
 
 #include "warpsmith/base/error.h"
-#include "warpsmith/base/text.h"
 #include "warpsmith/base/log.h"
+#include "warpsmith/base/text.h"
 #include "warpsmith/model/kernels.h"
 #include "warpsmith/process/machine.h"
 

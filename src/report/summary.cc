@@ -205,8 +205,8 @@ std::vector<std::int64_t> samples_of(const store::MeasurementRow& row, const std
   return {all.begin() + row.sample_begin, all.begin() + row.sample_begin + row.sample_count};
 }
 
-// The last correct measurement of the same program on the same kind of device by a later stage; `row` where no
-// stage measured it again.
+// The last correct measurement of the same program on the same kind of device by a later stage; `row` where
+// no stage measured it again.
 const store::MeasurementRow& last_of_program(const store::Results& results,
                                              const store::MeasurementRow& row) {
   const store::MeasurementRow* last = &row;

@@ -49,8 +49,8 @@ std::vector<Piece> split_pieces(const Piece& whole) {
 
 bool is_reserved(std::string_view name) {
   static const std::set<std::string_view> kWords = {
-      "SMS",  "SMEM_MAX", "ON_CPU",     "cdiv",          "min", "max", "clog2", "sqrt", "inf", "nan",
-      "dim3", "aligned",  "contiguous", "blocks_per_sm", "i64", "f16", "f32",   "f64"};
+      "SMS", "SMEM_MAX", "ON_CPU",  "cdiv",       "min",           "max", "clog2", "sqrt", "inf",
+      "nan", "dim3",     "aligned", "contiguous", "blocks_per_sm", "i64", "f16",   "f32",  "f64"};
   return kWords.count(name) != 0;
 }
 

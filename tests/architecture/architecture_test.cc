@@ -18,14 +18,15 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Module {
-  std::set<std::string> uses;   // closure of what its row names, itself and base
+  std::set<std::string> uses;      // closure of what its row names, itself and base
   std::vector<std::string> owned;  // third-party include prefixes
 };
 
 std::vector<std::string> quoted_words(const std::string& cell) {
   std::vector<std::string> words;
   static const std::regex kWord("`([a-z0-9_]+)`");
-  for (std::sregex_iterator it(cell.begin(), cell.end(), kWord), end; it != end; ++it) words.push_back((*it)[1]);
+  for (std::sregex_iterator it(cell.begin(), cell.end(), kWord), end; it != end; ++it)
+    words.push_back((*it)[1]);
   return words;
 }
 
@@ -71,7 +72,8 @@ std::vector<Include> all_includes() {
       for (std::string line; std::getline(lines, line);) {
         ++number;
         std::smatch match;
-        if (std::regex_match(line, match, kInclude)) includes.push_back({entry.path(), module, match[1], number});
+        if (std::regex_match(line, match, kInclude))
+          includes.push_back({entry.path(), module, match[1], number});
       }
     }
   return includes;
@@ -87,11 +89,13 @@ TEST(Architecture, TableIsRead) {
 TEST(Architecture, ModulesIncludeOnlyThoseThatTheirRowNames) {
   auto modules = read_table();
   for (const Include& include : all_includes()) {
-    ASSERT_TRUE(modules.contains(include.module)) << include.file << ": module `" << include.module << "` has no row in src/README.md";
+    ASSERT_TRUE(modules.contains(include.module))
+        << include.file << ": module `" << include.module << "` has no row in src/README.md";
     if (!include.path.starts_with("warpsmith/")) continue;
     const std::string used = include.path.substr(10, include.path.find('/', 10) - 10);
     EXPECT_TRUE(modules[include.module].uses.contains(used))
-        << include.file.string() << ":" << include.line << ": `" << include.module << "` may not use `" << used << "`";
+        << include.file.string() << ":" << include.line << ": `" << include.module << "` may not use `"
+        << used << "`";
   }
 }
 
@@ -106,15 +110,17 @@ TEST(Architecture, ThirdPartyCodeIsIncludedInItsModule) {
     for (const auto& [name, module] : modules)
       for (const std::string& prefix : module.owned) {
         const bool hit = include.path == prefix || include.path.starts_with(prefix + "/");
-        EXPECT_TRUE(!hit || owns(include.module, prefix)) << include.file.string() << ":" << include.line << ": " << include.path
-                                                     << " belongs in `" << name << "`";
+        EXPECT_TRUE(!hit || owns(include.module, prefix))
+            << include.file.string() << ":" << include.line << ": " << include.path << " belongs in `" << name
+            << "`";
       }
 }
 
 TEST(Architecture, TorchStaysInItsModules) {
   static const std::set<std::string> kTorch = {"measure", "model", "learn"};
   for (const Include& include : all_includes()) {
-    const bool torch = include.path.starts_with("torch/") || include.path.starts_with("ATen/") || include.path.starts_with("c10/");
+    const bool torch = include.path.starts_with("torch/") || include.path.starts_with("ATen/") ||
+                       include.path.starts_with("c10/");
     EXPECT_TRUE(!torch || kTorch.contains(include.module)) << include.file.string() << ":" << include.line;
   }
 }
@@ -138,7 +144,8 @@ TEST(Architecture, HeadersThatBringTorchAreUsedInItsModulesAlone) {
   EXPECT_TRUE(brings_torch("warpsmith/model/decoder.h"));
   EXPECT_FALSE(brings_torch("warpsmith/model/folder.h"));
   for (const Include& include : all_includes())
-    EXPECT_TRUE(kTorch.contains(include.module) || !include.path.starts_with("warpsmith/") || !brings_torch(include.path))
+    EXPECT_TRUE(kTorch.contains(include.module) || !include.path.starts_with("warpsmith/") ||
+                !brings_torch(include.path))
         << include.file.string() << ":" << include.line << ": " << include.path;
 }
 
@@ -147,8 +154,9 @@ TEST(Architecture, PublicHeadersOutsideTheTorchModulesShowOnlyStandardTypes) {
   for (const Include& include : all_includes()) {
     const bool is_public = include.file.string().find("/include/warpsmith/") != std::string::npos;
     if (!is_public || kTorch.contains(include.module)) continue;
-    const bool standard = include.path.starts_with("warpsmith/") || include.path.find('.') == std::string::npos ||
-                          include.path.starts_with("sys/") || include.path == "nlohmann/json.hpp" || include.path == "nlohmann/json_fwd.hpp";
+    const bool standard = include.path.starts_with("warpsmith/") ||
+                          include.path.find('.') == std::string::npos || include.path.starts_with("sys/") ||
+                          include.path == "nlohmann/json.hpp" || include.path == "nlohmann/json_fwd.hpp";
     const bool cli = include.module == "cli";
     EXPECT_TRUE(standard || cli) << include.file.string() << ":" << include.line << ": " << include.path;
   }

@@ -1,5 +1,5 @@
-// The documents: links and anchors lead somewhere, lines are short, and so is README.md; and the documents that
-// the sources name exist.
+// The documents: links and anchors lead somewhere, lines are short, and so is README.md; and the documents
+// that the sources name exist.
 #include <gtest/gtest.h>
 
 #include <algorithm>

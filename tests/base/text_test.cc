@@ -78,7 +78,7 @@ TEST(NearestWord, Rows) {
                                                       {"topk", "top_k"},
                                                       {"max-tokens", "max_tokens"},
                                                       {"sed", "seed"},
-                                                      {"esed", "seed"},       // swapped letters are one mistake
+                                                      {"esed", "seed"},  // swapped letters are one mistake
                                                       {"tpo_k", "top_k"}};
   for (const auto& [word, meant] : rows) EXPECT_EQ(nearest_word(word, known), meant) << word;
   for (const char* word : {"learning_rate", "xyzzy", ""})

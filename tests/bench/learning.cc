@@ -1,6 +1,6 @@
-// Does the model learn? Runs the quickstart with several seeds of the split, some programs a task drawn from each
-// stage's frozen checkpoint at the same temperature and with the same form of prompt, and prints the table of stages
-// with bootstrap intervals over the tasks of all seeds.
+// Does the model learn? Runs the quickstart with several seeds of the split, some programs a task drawn from
+// each stage's frozen checkpoint at the same temperature and with the same form of prompt, and prints the
+// table of stages with bootstrap intervals over the tasks of all seeds.
 //
 //   learning [--seeds 1,2,3] [--folder DIR] [--workflow FILE] [--samples 4] [--only-table]
 //
@@ -42,11 +42,16 @@ Options parse(int argc, char** argv) {
       }
       return std::string(argv[i]);
     };
-    if (flag == "--seeds") options.seeds = split(value(), ',');
-    else if (flag == "--folder") options.folder = value();
-    else if (flag == "--workflow") options.workflow = value();
-    else if (flag == "--samples") options.samples = value();
-    else if (flag == "--only-table") options.only_table = true;
+    if (flag == "--seeds")
+      options.seeds = split(value(), ',');
+    else if (flag == "--folder")
+      options.folder = value();
+    else if (flag == "--workflow")
+      options.workflow = value();
+    else if (flag == "--samples")
+      options.samples = value();
+    else if (flag == "--only-table")
+      options.only_table = true;
     else {
       std::fprintf(stderr, "learning: unknown option %s\n", flag.c_str());
       std::exit(2);
@@ -74,8 +79,8 @@ int main(int argc, char** argv) {
     const fs::path run = options.folder / ("seed-" + seed);
     if (!options.only_table) {
       make_folders(options.folder);
-      const std::string command = (fs::path(WARPSMITH_BINARY_DIR) / "warpsmith").string() + " run " + options.workflow.string() +
-                                  " --seed " + seed + " --split-seed " + seed +
+      const std::string command = (fs::path(WARPSMITH_BINARY_DIR) / "warpsmith").string() + " run " +
+                                  options.workflow.string() + " --seed " + seed + " --split-seed " + seed +
                                   " --run-dir " + run.string() + " --set params.samples=" + options.samples;
       std::printf("== %s\n", command.c_str());
       std::fflush(stdout);
@@ -142,7 +147,10 @@ int main(int argc, char** argv) {
                     difference(report::mean_log_novel_gain).c_str());
       }
   }
-  std::printf("\n%zu seeds; intervals: 95 %% bootstrap over tasks, differences paired. As template: novel programs that a template\n"
-              "of the grammar writes for the task, too.\n", results.size());
+  std::printf(
+      "\n%zu seeds; intervals: 95 %% bootstrap over tasks, differences paired. As template: novel programs "
+      "that a template\n"
+      "of the grammar writes for the task, too.\n",
+      results.size());
   return 0;
 }

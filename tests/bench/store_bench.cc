@@ -14,7 +14,8 @@ int main() {
   const fs::path folder = fs::temp_directory_path() / ("warpsmith-store-bench-" + std::to_string(::getpid()));
   store_fixture::make_run(folder, {.shards = 100, .items_a_shard = 1000, .pairs = 100});
   const store::Aggregated first = store::aggregate(folder);
-  std::printf("ingest %zu measurements of 100 pairs: %.2f s, %.1f us each, file %.1f MB\n", first.measurements, first.seconds,
+  std::printf("ingest %zu measurements of 100 pairs: %.2f s, %.1f us each, file %.1f MB\n",
+              first.measurements, first.seconds,
               first.seconds * 1e6 / static_cast<double>(first.measurements),
               static_cast<double>(fs::file_size(folder / "results.h5")) / 1e6);
   const store::Aggregated again = store::aggregate(folder);

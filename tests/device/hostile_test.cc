@@ -102,9 +102,10 @@ __device__ __noinline__ float deep(float v, int n) {
              "1); __syncwarp(); }\n";
   expect_verdict(c, Verdict::kCrash);
   // 160 KB at once: over the end of a fiber's stack, and over its guard page.
-  expect_verdict(with_body("float v[40000]; for (int j = 0; j < 40000; ++j) v[j] = x[j % N]; __syncthreads(); "
-                           "out[0] = v[threadIdx.x] + v[8191 - threadIdx.x];"),
-                 Verdict::kCrash, "stack overflow");
+  expect_verdict(
+      with_body("float v[40000]; for (int j = 0; j < 40000; ++j) v[j] = x[j % N]; __syncthreads(); "
+                "out[0] = v[threadIdx.x] + v[8191 - threadIdx.x];"),
+      Verdict::kCrash, "stack overflow");
 }
 
 TEST(Hostile, DivisionByZero) {

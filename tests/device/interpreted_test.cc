@@ -102,11 +102,11 @@ TEST_F(InterpretedChild, AModuleRunsAndIsTimed) {
 
 // Packages ask for libraries while they are imported (CuPy does), which would start a process.
 TEST_F(InterpretedChild, ALibraryIsLookedForWithoutAProcess) {
-  const ExtensionRun tries = tried_body(
-      "return x * a + n",
-      "import ctypes.util, os\n"
-      "assert ctypes.util.find_library('there_is_no_such_library') is None\n"
-      "assert os.environ['CUPY_CACHE_IN_MEMORY'] == '1'");
+  const ExtensionRun tries =
+      tried_body("return x * a + n",
+                 "import ctypes.util, os\n"
+                 "assert ctypes.util.find_library('there_is_no_such_library') is None\n"
+                 "assert os.environ['CUPY_CACHE_IN_MEMORY'] == '1'");
   EXPECT_EQ(tries.verdict, Verdict::kOk) << tries.detail;
 }
 

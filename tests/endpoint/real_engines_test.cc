@@ -1,6 +1,6 @@
-// The client against llama.cpp, vLLM and SGLang themselves, on the CPU; the last two get trained weights, too, of
-// a tiny model of random weights. They want other versions of torch than this project, and some gigabytes: they
-// are tried where variables of the environment say where they are (tests/endpoint/README.md).
+// The client against llama.cpp, vLLM and SGLang themselves, on the CPU; the last two get trained weights,
+// too, of a tiny model of random weights. They want other versions of torch than this project, and some
+// gigabytes: they are tried where variables of the environment say where they are (tests/endpoint/README.md).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -96,8 +96,8 @@ TEST_F(OldRuns, GoOn) {
   for (const Json& row : before) EXPECT_NE(std::find(after.begin(), after.end(), row), after.end()) << row;
 }
 
-// Two of four measurements were recorded, and count where the stage is not stale. `again` measures the best of
-// each task that has a score.
+// Two of four measurements were recorded, and count where the stage is not stale. `again` measures the best
+// of each task that has a score.
 TEST_F(OldRuns, AKilledRunGoesOn) {
   EXPECT_EQ(exported("cut").at("measurements").size(), 2u);
   go_on("cut", " --run-dir results/cut");

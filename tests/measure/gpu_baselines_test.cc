@@ -173,39 +173,39 @@ reference: |
       EXPECT_LT(std::stoi(row.flags.at("places")), 200);
     }
   }
-  }
+}
 
-  // A convolution, which torch's default lets take TF32, and the same in strict math before and after it.
-  TEST_F(GpuBaselinesTest, EveryBaselineFollowsTheTasksMath) {
-    std::string yaml = read_file(WARPSMITH_SOURCE_DIR "/datasets/conv2d_3x3/task.yaml");
-    const std::string shape = "{B: 2, C: 4, O: 8, H: 32, W: 32}";
-    ASSERT_NE(yaml.find(shape), std::string::npos);
-    yaml.replace(yaml.find(shape), shape.size(), "{B: 16, C: 64, O: 64, H: 56, W: 56}");
-    const std::vector<std::string> tasks = {"first_strict", "loose", "strict"};
-    for (const std::string& task : tasks) {
-      make_folders(folder_ / "tasks" / task);
-      write_file_atomic(folder_ / "tasks" / task / "task.yaml",
-                        yaml + (task == "loose" ? "math: torch_default\n" : ""));
-    }
-    const auto baselines = baselines_of(folder_ / "tasks");
-    for (const char* name : {"eager", "cuda_graph", "cudnn", "torchscript"}) {
-      const std::vector<BaselineTiming> rows = baselines->measure(tasks, {name});
-      print(rows);
-      ASSERT_EQ(rows.size(), 3u);
-      const std::string& reason = rows.front().reason;
-      if (no_python(reason) || reason.find("built without") != std::string::npos) continue;
-      for (const BaselineTiming& row : rows) {
-        const bool loose = row.task == "loose";
-        EXPECT_EQ(row.math, loose ? "torch_default" : "strict");
-        if (row.reason.starts_with("unstable")) continue;
-        ASSERT_EQ(row.state, BaselineState::kCovered) << row.task << " " << name << ": " << row.reason;
-        EXPECT_EQ(row.flags.at("tf32"), loose ? "torch's default" : "off");
-      }
-      if (rows[0].eager_ns <= 0 || rows[1].eager_ns <= 0 || rows[2].eager_ns <= 0) continue;
-      EXPECT_LT(rows[1].eager_ns, rows[0].eager_ns) << name;
-      EXPECT_NEAR(rows[2].eager_ns / rows[0].eager_ns, 1, 0.1) << name;
-    }
+// A convolution, which torch's default lets take TF32, and the same in strict math before and after it.
+TEST_F(GpuBaselinesTest, EveryBaselineFollowsTheTasksMath) {
+  std::string yaml = read_file(WARPSMITH_SOURCE_DIR "/datasets/conv2d_3x3/task.yaml");
+  const std::string shape = "{B: 2, C: 4, O: 8, H: 32, W: 32}";
+  ASSERT_NE(yaml.find(shape), std::string::npos);
+  yaml.replace(yaml.find(shape), shape.size(), "{B: 16, C: 64, O: 64, H: 56, W: 56}");
+  const std::vector<std::string> tasks = {"first_strict", "loose", "strict"};
+  for (const std::string& task : tasks) {
+    make_folders(folder_ / "tasks" / task);
+    write_file_atomic(folder_ / "tasks" / task / "task.yaml",
+                      yaml + (task == "loose" ? "math: torch_default\n" : ""));
   }
+  const auto baselines = baselines_of(folder_ / "tasks");
+  for (const char* name : {"eager", "cuda_graph", "cudnn", "torchscript"}) {
+    const std::vector<BaselineTiming> rows = baselines->measure(tasks, {name});
+    print(rows);
+    ASSERT_EQ(rows.size(), 3u);
+    const std::string& reason = rows.front().reason;
+    if (no_python(reason) || reason.find("built without") != std::string::npos) continue;
+    for (const BaselineTiming& row : rows) {
+      const bool loose = row.task == "loose";
+      EXPECT_EQ(row.math, loose ? "torch_default" : "strict");
+      if (row.reason.starts_with("unstable")) continue;
+      ASSERT_EQ(row.state, BaselineState::kCovered) << row.task << " " << name << ": " << row.reason;
+      EXPECT_EQ(row.flags.at("tf32"), loose ? "torch's default" : "off");
+    }
+    if (rows[0].eager_ns <= 0 || rows[1].eager_ns <= 0 || rows[2].eager_ns <= 0) continue;
+    EXPECT_LT(rows[1].eager_ns, rows[0].eager_ns) << name;
+    EXPECT_NEAR(rows[2].eager_ns / rows[0].eager_ns, 1, 0.1) << name;
+  }
+}
 
-  }  // namespace
-  }  // namespace warpsmith::measure
+}  // namespace
+}  // namespace warpsmith::measure

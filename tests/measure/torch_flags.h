@@ -18,8 +18,8 @@ bool is_allowed(T reduction) {
 
 inline bool is_strict() {
   const at::Context& torch = at::globalContext();
-  return !torch.allowTF32CuBLAS() && !torch.allowTF32CuDNN() && !is_allowed(torch.allowFP16ReductionCuBLAS()) &&
-         !is_allowed(torch.allowBF16ReductionCuBLAS());
+  return !torch.allowTF32CuBLAS() && !torch.allowTF32CuDNN() &&
+         !is_allowed(torch.allowFP16ReductionCuBLAS()) && !is_allowed(torch.allowBF16ReductionCuBLAS());
 }
 
 // All but cuBLAS's TF32, which the environment may allow.

@@ -120,7 +120,8 @@ TEST(Checker, ReadsOpinions) {
   EXPECT_EQ(says("It is HACK or HONEST, who knows"), "unclear");
   EXPECT_EQ(says("HACK or HONEST? Let me see.\nVerdict: **HONEST**"), "honest");
   EXPECT_EQ(says("This is not a HACK."), "unclear");
-  EXPECT_EQ(says("<think>\nDoes it cheat? HACK\nHACK would keep ans"), "unclear") << "cut off while it thinks";
+  EXPECT_EQ(says("<think>\nDoes it cheat? HACK\nHACK would keep ans"), "unclear")
+      << "cut off while it thinks";
   EXPECT_EQ(says("thinks without a beginning\nHACK</think>\nHONEST: it computes all"), "honest");
   EXPECT_EQ(says("HACKING is a word"), "unclear");
   EXPECT_EQ(says(""), "unclear");

@@ -884,8 +884,8 @@ TEST(Html, ControlCharactersAreShown) {
 
 TEST(Html, AnEmptyRunIsAPage) { EXPECT_NE(html(store::Results{}).find("</html>"), std::string::npos); }
 
-// The page as a real browser shows it, without a network, its scripts run; `harness`: the page to open instead,
-// which may look into report.html beside it. Empty: there is no browser here.
+// The page as a real browser shows it, without a network, its scripts run; `harness`: the page to open
+// instead, which may look into report.html beside it. Empty: there is no browser here.
 std::string in_browser(const std::string& page, const std::string& harness = "") {
   const std::string browser = shell("command -v chromium chromium-browser google-chrome | head -n 1");
   if (browser.empty()) return "";

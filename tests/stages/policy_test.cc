@@ -109,7 +109,8 @@ TEST_F(PolicyTest, AServersModelThatIsTrainedHereGetsEachRoundsWeights) {
   EXPECT_EQ(world.job("1/weights").params["init"], "checkpoints/sft-200");
   EXPECT_EQ(world.job("1/weights").params["type"], "float32");
   const Json first = world.job("1/generate").params, second = world.job("2/generate").params;
-  EXPECT_EQ(first["endpoint"]["weights"], (Json{{"way", "sglang"}, {"version", "sft-200-01234567"}, {"context", 1024}}));
+  EXPECT_EQ(first["endpoint"]["weights"],
+            (Json{{"way", "sglang"}, {"version", "sft-200-01234567"}, {"context", 1024}}));
   EXPECT_TRUE(first.contains("stage_folder")) << "the controller says where it lies";
   EXPECT_NE(second["endpoint"]["weights"]["version"], first["endpoint"]["weights"]["version"]);
   EXPECT_EQ(world.job("2/weights").params["init"], out["rounds"][0]["checkpoint"]);

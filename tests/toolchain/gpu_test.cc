@@ -1,5 +1,5 @@
-#include "copy_task.h"
 #include "warpsmith/toolchain/gpu.h"
+#include "copy_task.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

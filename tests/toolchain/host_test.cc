@@ -1,5 +1,5 @@
-#include "copy_task.h"
 #include "warpsmith/toolchain/host.h"
+#include "copy_task.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -240,8 +240,9 @@ TEST_F(WorkflowReadme, TablesHoldTheKeysOfTheFormat) {
     // Keys of `resources` stand once more below the name of a job.
     compare(every, "`" + map + "`",
             rows_of(file.at(map).at("properties"),
-                    map == "resources" ? std::set<std::string>{"generate", "compile", "measure", "train", "service"}
-                                       : std::set<std::string>{}));
+                    map == "resources"
+                        ? std::set<std::string>{"generate", "compile", "measure", "train", "service"}
+                        : std::set<std::string>{}));
   }
 
   for (const Json& name : defs.at("stage").at("properties").at("kind").at("enum")) {

@@ -12,7 +12,8 @@
 namespace warpsmith {
 
 // "90s", "15m", "2h", "1d", "1h30m", "500ms", and as Slurm writes them: "90:00" (m:s), "1:30:00" (h:m:s),
-// "1-12" (d-h), "1-12:30" (d-h:m), "1-12:30:00". Nothing where it is no duration: a number without a unit is none.
+// "1-12" (d-h), "1-12:30" (d-h:m), "1-12:30:00". Nothing where it is no duration: a number without a unit is
+// none.
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 // "850ms", "42s", "3m05s", "2h10m"
 std::string format_duration(std::chrono::milliseconds duration);

@@ -36,8 +36,8 @@ void prefill_records(const std::filesystem::path& folder, const JobFile& job,
 stages::JobResult read_results(const std::filesystem::path& run, const std::filesystem::path& job_folder,
                                const JobFile& job, const std::vector<std::string>& ids);
 
-// Whole records of items that a shard has written so far, cheaply: for progress. An item that several attempts
-// wrote counts several times.
+// Whole records of items that a shard has written so far, cheaply: for progress. An item that several
+// attempts wrote counts several times.
 std::uint64_t count_records(const std::filesystem::path& shard_folder);
 
 }  // namespace warpsmith::controller

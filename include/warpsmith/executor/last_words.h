@@ -1,6 +1,6 @@
-// What warpsmith-shard says of each shard that came to an end of its own: a line of <job folder>/ends/<node>.jsonl.
-// Processes of one node append to one file, and nodes never share one: so an append arrives whole on network file
-// systems too.
+// What warpsmith-shard says of each shard that came to an end of its own: a line of <job
+// folder>/ends/<node>.jsonl. Processes of one node append to one file, and nodes never share one: so an
+// append arrives whole on network file systems too.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ class LastWords {
  public:
   explicit LastWords(std::filesystem::path ends) : ends_(std::move(ends)) {}
 
-  // What was added since the last call. It costs a stat of the folder and one of each file; with `sure` every file is
-  // opened, as a network file system may be seconds behind with its sizes.
+  // What was added since the last call. It costs a stat of the folder and one of each file; with `sure` every
+  // file is opened, as a network file system may be seconds behind with its sizes.
   std::vector<LastWord> read_new(bool sure = false);
 
  private:

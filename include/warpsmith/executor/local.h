@@ -38,8 +38,8 @@ struct LocalOptions {
 // Shards start in the order submitted: one that does not fit yet holds those behind it, so that a large one's
 // turn comes. One that waits for a GPU holds only those that want one of the same type, or of any: compilers
 // need none. One that wants more CPUs or memory than there are runs alone, and its start event says so; one
-// that wants more GPUs than there are, or of a type that there is not, ends as user_error. A GPU has one shard,
-// or as many as all of these say may share it (Resources::shards_a_gpu).
+// that wants more GPUs than there are, or of a type that there is not, ends as user_error. A GPU has one
+// shard, or as many as all of these say may share it (Resources::shards_a_gpu).
 //
 // Makes this process a subreaper (process::become_subreaper).
 class LocalExecutor final : public run::Executor {

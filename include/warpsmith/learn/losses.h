@@ -10,8 +10,8 @@
 namespace warpsmith::learn {
 
 // The loss of likelihood is the sum over tokens of -weight[sample] * log_probability, divided by
-// `weighted_tokens` (the sum of weight * tokens over the whole step, of which this may be a part). Of this the
-// gradient by each log-probability: -weight[sample] / weighted_tokens.
+// `weighted_tokens` (the sum of weight * tokens over the whole step, of which this may be a part). Of this
+// the gradient by each log-probability: -weight[sample] / weighted_tokens.
 at::Tensor likelihood_gradient(const std::vector<std::int64_t>& lengths, const std::vector<double>& weights,
                                double weighted_tokens, const at::TensorOptions& options);
 

@@ -28,7 +28,7 @@ struct Example {
   // tokens are those of `completion`, and the old log-probabilities are computed by the trainer.
   std::vector<model::Token> tokens;
   std::vector<float> log_probabilities;
-  bool finished = true;                  // no limit cut it off
+  bool finished = true;  // no limit cut it off
   // Any mode: prompts that serve in turn where the one before is too long.
   std::vector<std::string> shorter = {};
 };

@@ -49,8 +49,8 @@ struct Settings {
   // Not a param: folder where GPUs' ceilings are kept (records/ceilings.h). Where a GPU's are missing they
   // are measured and put there; empty: each process measures them for itself.
   std::filesystem::path ceilings;
-  // Not a param: folder for the parameters of tasks that are modules (module_state.h); empty: each process has
-  // one of its own.
+  // Not a param: folder for the parameters of tasks that are modules (module_state.h); empty: each process
+  // has one of its own.
   std::filesystem::path module_states;
   // Not a param: other shards measure on this GPU, too, and have some of its memory.
   bool shares_gpu = false;

@@ -17,8 +17,8 @@ struct PairSettings {
   double budget_s = 2;
   int calls = 1;            // K: calls in each timed interval, each on operands of its own
   int candidate_calls = 0;  // in the candidate's, where its are others; 0: as many
-  // Timed calls that are compared in full: so many in the rounds of the first look, then at the same rate over
-  // `fewer_later`; at least one.
+  // Timed calls that are compared in full: so many in the rounds of the first look, then at the same rate
+  // over `fewer_later`; at least one.
   int inspections = 4;
   int fewer_later = 1;
   std::uint64_t key = 0;        // of values, order and choice

@@ -43,9 +43,9 @@ double over_eager(const Measurement& measurement);
 // where the penalty is negative or no number, or there is no longest answer.
 double less_length(double reward, double penalty, std::int64_t tokens, std::int64_t max_tokens);
 
-// Dr. Kernel, as a loss: the reward, less `penalty` times the share of its kernels' time that a program spends
-// in kernels which are not its own (Measurement::own_share). Where that is not known, the reward as it is.
-// Throws Error where the penalty is negative or no number.
+// Dr. Kernel, as a loss: the reward, less `penalty` times the share of its kernels' time that a program
+// spends in kernels which are not its own (Measurement::own_share). Where that is not known, the reward as it
+// is. Throws Error where the penalty is negative or no number.
 double less_libraries(double reward, double penalty, std::optional<double> own_share);
 
 using Rewards = std::vector<std::optional<double>>;  // nothing: it has none, and teaches nothing

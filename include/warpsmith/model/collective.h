@@ -24,7 +24,8 @@ class Collective {
   virtual ~Collective() = default;
   int rank() const { return rank_; }
   int size() const { return size_; }
-  // What rank `of` owns of n elements: begins at a multiple of 16. (Here, since warpsmith-gpu.so has it, too.)
+  // What rank `of` owns of n elements: begins at a multiple of 16. (Here, since warpsmith-gpu.so has it,
+  // too.)
   Part part(std::int64_t n, int of) const {
     const std::int64_t grain = 16, each = (n + grain * size_ - 1) / (grain * size_) * grain;
     const std::int64_t begin = std::min(n, each * of);

@@ -22,9 +22,9 @@ void save_pretrained(const std::filesystem::path& folder, const Decoder& decoder
 // The checkpoint as such a folder, written whole or not at all: weights of `type` (at::kFloat or
 // at::kBFloat16), config.json and the rest as they were in the folder that it came from, its tokenizer.json.
 // Of a model from nothing the config is that of the first family that can have its settings; its tokenizer
-// stands there in our form, too (`tokenizer.warpsmith.json`), and has a chat template that gives its prompts. A model with LoRA is merged; its
-// adapters are in the folder's `adapter/` as well, in the form of PEFT, in float32. Returns the bytes
-// written.
+// stands there in our form, too (`tokenizer.warpsmith.json`), and has a chat template that gives its prompts.
+// A model with LoRA is merged; its adapters are in the folder's `adapter/` as well, in the form of PEFT, in
+// float32. Returns the bytes written.
 std::uint64_t export_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint,
                                 at::ScalarType type);
 

@@ -125,9 +125,9 @@ struct ChildResult {
 // Runs to the end.
 ChildResult run_child(const ChildSpec& spec);
 
-// The same for a program whose answer is taken as a fact of this machine, such as `g++ --version`: one that is
-// killed by somebody has said nothing, and is asked again, three times at most. Throws Error where each was
-// killed.
+// The same for a program whose answer is taken as a fact of this machine, such as `g++ --version`: one that
+// is killed by somebody has said nothing, and is asked again, three times at most. Throws Error where each
+// was killed.
 ChildResult ask_program(const ChildSpec& spec);
 
 // A child that runs beside us. Move-only; the destructor kills its tree and reaps it.

@@ -25,8 +25,8 @@ std::optional<Json> ask_python(const std::filesystem::path& python, const std::s
 const std::vector<std::filesystem::path>& python_folders(const std::filesystem::path& python);
 
 // Of the variables of ours those by which a python3 of a site finds its packages and libraries: a sandboxed
-// one wants the same. Those that are set; and a user's name, which torch asks for where a sandbox has no list of
-// users (torch._inductor names a cache by it).
+// one wants the same. Those that are set; and a user's name, which torch asks for where a sandbox has no list
+// of users (torch._inductor names a cache by it).
 std::map<std::string, std::string> python_variables();
 
 // The first words of a command that starts `python` in a sandbox. The program of a virtual environment is a

@@ -17,7 +17,7 @@ enum class BaselineState {
   kMissing,     // this machine lacks what it takes, or it failed
   kNotCovered,  // it has no such operator
 };
-std::string_view to_string(BaselineState state);  // "covered", "missing", "not_covered"
+std::string_view to_string(BaselineState state);              // "covered", "missing", "not_covered"
 void from_text(std::string_view name, BaselineState& state);  // throws Error
 
 // Those that a GPU has, in the order in which they are timed: "eager", "cuda_graph", "torch_compile",

@@ -106,9 +106,10 @@ struct Measurement : CodeFacts {
   // both sides", …; "baseline_batch", of tier `plan` on a GPU: the baseline's calls in each timed interval).
   std::optional<double> candidate_event_ns;
   std::map<std::string, std::string> clock;
-  // Of the time that a call's kernels take on the GPU, the share of those that the candidate's sources declare:
-  // not of torch's, of libraries', nor of what torch.compile writes. A plan launches no others. By the kernels'
-  // names, as the candidate's own process tells them: it may be lied about, and no verdict rests on it.
+  // Of the time that a call's kernels take on the GPU, the share of those that the candidate's sources
+  // declare: not of torch's, of libraries', nor of what torch.compile writes. A plan launches no others. By
+  // the kernels' names, as the candidate's own process tells them: it may be lied about, and no verdict rests
+  // on it.
   std::optional<double> own_share;
   std::optional<double> speedup_before;  // the score that looked too good, and was measured again
   // The least time that a call can take on this device, by its compulsory bytes or its FLOPs, and which of

@@ -28,11 +28,14 @@ enum class Verdict {
 };
 
 inline constexpr std::array<std::string_view, 17> kVerdictNames = {
-    "ok",           "compile_error",     "compile_timeout", "unsupported", "launch_error", "wrong_output",
-    "nondeterministic", "input_modified", "out_of_bounds",  "crash",       "timeout",      "out_of_memory",
-    "sandbox_violation", "too_fast",     "unstable",        "hack",        "not_measured"};
+    "ok",           "compile_error",    "compile_timeout",   "unsupported",   "launch_error",
+    "wrong_output", "nondeterministic", "input_modified",    "out_of_bounds", "crash",
+    "timeout",      "out_of_memory",    "sandbox_violation", "too_fast",      "unstable",
+    "hack",         "not_measured"};
 
-constexpr std::string_view to_string(Verdict verdict) { return kVerdictNames[static_cast<std::size_t>(verdict)]; }
+constexpr std::string_view to_string(Verdict verdict) {
+  return kVerdictNames[static_cast<std::size_t>(verdict)];
+}
 
 constexpr std::optional<Verdict> parse_verdict(std::string_view name) {
   for (std::size_t i = 0; i < kVerdictNames.size(); ++i)
@@ -45,8 +48,11 @@ void from_text(std::string_view name, Verdict& verdict);  // throws Error
 // Compiled, ran and gave the right answers. `unstable` and `too_fast` are no successes.
 constexpr bool is_success(Verdict verdict) { return verdict == Verdict::kOk; }
 
-// Gave the right answers, whether or not it could be timed: what stages 1 and 2 learn from, where speed plays no part.
-constexpr bool is_correct(Verdict verdict) { return verdict == Verdict::kOk || verdict == Verdict::kUnstable; }
+// Gave the right answers, whether or not it could be timed: what stages 1 and 2 learn from, where speed plays
+// no part.
+constexpr bool is_correct(Verdict verdict) {
+  return verdict == Verdict::kOk || verdict == Verdict::kUnstable;
+}
 
 // Says something about the candidate (an `unsupported` or `not_measured` one may be fine elsewhere).
 constexpr bool is_failure(Verdict v) {

@@ -10,8 +10,8 @@
 namespace warpsmith::report {
 
 // A whole page, with its style, its script and its plots (SVG) inside; first what the run says in a few
-// sentences. All of it can be read without the script, which sorts, filters and colours. `results`: of each stage
-// one version (store::current_versions). `note`: a sentence for the head of the page.
+// sentences. All of it can be read without the script, which sorts, filters and colours. `results`: of each
+// stage one version (store::current_versions). `note`: a sentence for the head of the page.
 std::string html(const store::Results& results, const std::string& note = "");
 
 // A table of results.h5 with a header line of its column names; RFC 4180, unknown values are empty. Of

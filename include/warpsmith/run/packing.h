@@ -14,7 +14,7 @@ struct PackRequest {
   double expected_item_s = 1;  // expected duration of an item
   double shard_s = 60;         // what a shard should take
   bool one_shard = false;
-  int least = 1;  // shards, where there are as many items
+  int least = 1;                        // shards, where there are as many items
   int slots = 1;                        // shards that may run side by side here
   double start_s = 1;                   // what starting a shard costs: work shorter than that is not spread
   std::span<const double> item_s = {};  // each item's expected duration against the others'; empty: all alike

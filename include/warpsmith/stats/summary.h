@@ -12,8 +12,8 @@ double median(std::span<const double> values);  // of an even count: the mean of
 // Sample variance (divided by n-1); 0 for fewer than two values.
 double variance(std::span<const double> values);
 double standard_deviation(std::span<const double> values);
-// Standard error of the median of independent values, from their interquartile range: 1.253 x IQR / 1.349 / sqrt(n), which is exact
-// for normal ones and holds out against stragglers. 0 for fewer than two values.
+// Standard error of the median of independent values, from their interquartile range: 1.253 x IQR / 1.349 /
+// sqrt(n), which is exact for normal ones and holds out against stragglers. 0 for fewer than two values.
 double median_error(std::span<const double> values);
 // Linear between order statistics, as numpy's default; `share` within [0, 1].
 double quantile(std::span<const double> values, double share);

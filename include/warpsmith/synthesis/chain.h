@@ -127,9 +127,9 @@ inline bool has_windows(const Chain& chain) { return op(chain.start).windows != 
 std::vector<std::pair<std::string, double>> scalars_of(const Chain& chain);
 
 // What a chain computes at a few rows and columns, in double: for tests, and for telling chains apart that
-// look different. Inputs are drawn by `seed` and their names. `changed`: an input (by its number: 0 the first)
-// with other values; -1: none. `by_kind`: inputs of one kind have the same values, whatever their names: by
-// their order.
+// look different. Inputs are drawn by `seed` and their names. `changed`: an input (by its number: 0 the
+// first) with other values; -1: none. `by_kind`: inputs of one kind have the same values, whatever their
+// names: by their order.
 std::vector<double> evaluate(const Chain& chain, std::uint64_t seed, int changed = -1, bool by_kind = false);
 
 }  // namespace warpsmith::synthesis

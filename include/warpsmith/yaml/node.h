@@ -88,8 +88,8 @@ Node load_text(std::string_view text, std::string_view file_name, Diagnostics& d
                const Limits& limits = {});
 Node load_file(const std::filesystem::path& path, Diagnostics& diagnostics, const Limits& limits = {});
 
-// Whether the root of a file is a map. An empty file, a list or one value is a mistake: "expected a map, found
-// nothing (a task begins with schema: …)". No second mistake about a file that could not be read.
+// Whether the root of a file is a map. An empty file, a list or one value is a mistake: "expected a map,
+// found nothing (a task begins with schema: …)". No second mistake about a file that could not be read.
 bool is_map_file(const Node& root, std::string_view what, std::string_view schema, Diagnostics& diagnostics);
 
 // "a map", "the integer 5", "the string `x`", … for messages.

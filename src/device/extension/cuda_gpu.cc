@@ -22,23 +22,17 @@ constexpr int kMostContexts = 3;
 
 #define WARPSMITH_TEXT(x) #x
 #define WARPSMITH_NAME(x) WARPSMITH_TEXT(x)  // after cuda.h has turned cuMemAlloc into cuMemAlloc_v2
-#define WARPSMITH_FUNCTIONS(X)                                                                          \
-  X(cuInit)                                                                                             \
-  X(cuGetErrorName)                                                                                     \
-  X(cuGetErrorString)                                                                                   \
-  X(cuDeviceGet)                                                                                        \
-  X(cuDevicePrimaryCtxRetain)                                                                           \
-  X(cuDevicePrimaryCtxRelease)                                                                          \
-  X(cuCtxSetCurrent)                                                                                    \
-  X(cuCtxSetLimit)                                                                                      \
-  X(cuCtxSynchronize)                                                                                   \
-  X(cuMemAlloc)                                                                                         \
-  X(cuMemFree)                                                                                          \
-  X(cuMemsetD8Async) X(cuMemsetD16Async) X(cuMemsetD32Async) X(cuMemsetD2D32Async) X(cuMemcpyDtoDAsync) \
-      X(cuEventCreate) X(cuEventRecord) X(cuEventElapsedTime) X(cuMemImportFromShareableHandle)         \
-          X(cuMemAddressReserve) X(cuMemMap) X(cuMemSetAccess) X(cuMemRelease) X(cuMemUnmap)            \
-              X(cuMemAddressFree) X(cuIpcOpenMemHandle) X(cuIpcCloseMemHandle)                          \
-                  X(cuThreadExchangeStreamCaptureMode)
+// The formatter never agrees with itself on these lines.
+// clang-format off
+#define WARPSMITH_FUNCTIONS(X) \
+  X(cuInit) X(cuGetErrorName) X(cuGetErrorString) X(cuDeviceGet) X(cuDevicePrimaryCtxRetain) \
+  X(cuDevicePrimaryCtxRelease) X(cuCtxSetCurrent) X(cuCtxSetLimit) X(cuCtxSynchronize) X(cuMemAlloc) \
+  X(cuMemFree) X(cuMemsetD8Async) X(cuMemsetD16Async) X(cuMemsetD32Async) X(cuMemsetD2D32Async) \
+  X(cuMemcpyDtoDAsync) X(cuEventCreate) X(cuEventRecord) X(cuEventElapsedTime) \
+  X(cuMemImportFromShareableHandle) X(cuMemAddressReserve) X(cuMemMap) X(cuMemSetAccess) \
+  X(cuMemRelease) X(cuMemUnmap) X(cuMemAddressFree) X(cuIpcOpenMemHandle) X(cuIpcCloseMemHandle) \
+  X(cuThreadExchangeStreamCaptureMode)
+// clang-format on
 
 // Called by addresses that were looked up before the candidate was there: what it defines under these names
 // changes nothing here.

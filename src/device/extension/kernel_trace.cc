@@ -29,10 +29,11 @@ using Kernel = CUpti_ActivityKernel9;
 
 constexpr std::size_t kBufferBytes = 1 << 20, kAligned = 8;
 
-#define WARPSMITH_CUPTI(X)          \
-  X(cuptiGetVersion)                \
-  X(cuptiActivityRegisterCallbacks) \
-  X(cuptiActivityEnable) X(cuptiActivityDisable) X(cuptiActivityFlushAll) X(cuptiActivityGetNextRecord)
+// clang-format off
+#define WARPSMITH_CUPTI(X) \
+  X(cuptiGetVersion) X(cuptiActivityRegisterCallbacks) X(cuptiActivityEnable) X(cuptiActivityDisable) \
+  X(cuptiActivityFlushAll) X(cuptiActivityGetNextRecord)
+// clang-format on
 
 struct Cupti {
 #define WARPSMITH_POINTER(name) decltype(&::name) name = nullptr;

@@ -15,11 +15,12 @@ namespace warpsmith::executor {
 
 class Calls {
  public:
-  using Answer = std::function<void()>;                 // runs in collect(), on the caller's thread
-  using Request = std::function<Answer(Cluster&)>;      // runs on ours; must not throw
+  using Answer = std::function<void()>;             // runs in collect(), on the caller's thread
+  using Request = std::function<Answer(Cluster&)>;  // runs on ours; must not throw
   using Time = std::chrono::steady_clock::time_point;
 
-  explicit Calls(std::unique_ptr<Cluster> cluster) : cluster_(std::move(cluster)), thread_([this] { work(); }) {}
+  explicit Calls(std::unique_ptr<Cluster> cluster)
+      : cluster_(std::move(cluster)), thread_([this] { work(); }) {}
   // Drops what has not begun and waits for the request under way.
   ~Calls() {
     {

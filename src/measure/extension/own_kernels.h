@@ -16,8 +16,8 @@ namespace warpsmith::measure {
 class OwnKernels {
  public:
   explicit OwnKernels(const Candidate& candidate);
-  // `name`: as CUPTI tells it, mangled or plain. A kernel in a namespace is own where the sources declare that
-  // namespace, too: what they instantiate from CUB's or CUTLASS's headers is not.
+  // `name`: as CUPTI tells it, mangled or plain. A kernel in a namespace is own where the sources declare
+  // that namespace, too: what they instantiate from CUB's or CUTLASS's headers is not.
   bool has(const std::string& name) const;
   // Of the kernels' time, the share that is in own ones; nothing where there is no kernel.
   std::optional<double> share_of(const std::vector<device::ExtensionKernel>& kernels) const;

@@ -1,9 +1,10 @@
-// What stands in for torch's headers in candidates of tier `extension`: the part of its tensors that kernels are written with, none of its
-// operators. Nothing of torch is linked; memory comes from the child that calls `forward`. Small on purpose: with torch's own headers a plain
-// kernel takes 40 s to build.
+// What stands in for torch's headers in candidates of tier `extension`: the part of its tensors that kernels
+// are written with, none of its operators. Nothing of torch is linked; memory comes from the child that calls
+// `forward`. Small on purpose: with torch's own headers a plain kernel takes 40 s to build.
 #pragma once
 
-// A candidate's options may define T, N and the like before this file comes: parameters of templates have longer names.
+// A candidate's options may define T, N and the like before this file comes: parameters of templates have
+// longer names.
 
 #include <cuda_runtime_api.h>
 
@@ -197,10 +198,10 @@ template <typename WsT>
 struct CppTypeToScalarType {
   static constexpr ScalarType value = ScalarType::Undefined;
 };
-#define WARPSMITH_SCALAR(type, name)                                       \
-  template <>                                                             \
-  struct CppTypeToScalarType<type> {                                      \
-    static constexpr ScalarType value = ScalarType::name;                 \
+#define WARPSMITH_SCALAR(type, name)                      \
+  template <>                                             \
+  struct CppTypeToScalarType<type> {                      \
+    static constexpr ScalarType value = ScalarType::name; \
   };
 WARPSMITH_SCALAR(unsigned char, Byte)
 WARPSMITH_SCALAR(signed char, Char)
@@ -343,7 +344,9 @@ class Scalar {
  public:
   template <typename WsT, typename = std::enable_if_t<std::is_arithmetic_v<WsT>>>
   Scalar(WsT value)
-      : real_(static_cast<double>(value)), integer_(static_cast<int64_t>(value)), floating_(std::is_floating_point_v<WsT>) {}
+      : real_(static_cast<double>(value)),
+        integer_(static_cast<int64_t>(value)),
+        floating_(std::is_floating_point_v<WsT>) {}
   template <typename WsT>
   WsT to() const {
     return floating_ ? static_cast<WsT>(real_) : static_cast<WsT>(integer_);
@@ -359,9 +362,9 @@ class Scalar {
 
 }  // namespace c10
 
-#define TORCH_CHECK(condition, ...)                                                                    \
-  do {                                                                                                 \
-    if (!(condition)) ::c10::detail::fail(#condition, ::c10::detail::join(__VA_ARGS__));               \
+#define TORCH_CHECK(condition, ...)                                                      \
+  do {                                                                                   \
+    if (!(condition)) ::c10::detail::fail(#condition, ::c10::detail::join(__VA_ARGS__)); \
   } while (0)
 #define TORCH_INTERNAL_ASSERT TORCH_CHECK
 #define AT_ASSERT TORCH_CHECK
@@ -371,11 +374,11 @@ class Scalar {
 #define TORCH_CHECK_VALUE TORCH_CHECK
 #define AT_ERROR(...) ::c10::detail::fail("", ::c10::detail::join("", __VA_ARGS__))
 #define TORCH_WARN(...) ((void)0)
-#define C10_CUDA_CHECK(call)                                                                           \
-  do {                                                                                                 \
-    const cudaError_t warpsmith_error = (call);                                                        \
+#define C10_CUDA_CHECK(call)                                                                               \
+  do {                                                                                                     \
+    const cudaError_t warpsmith_error = (call);                                                            \
     if (warpsmith_error == cudaErrorMemoryAllocation) throw ::c10::OutOfMemoryError("CUDA out of memory"); \
-    TORCH_CHECK(warpsmith_error == cudaSuccess, "CUDA error: ", cudaGetErrorString(warpsmith_error));  \
+    TORCH_CHECK(warpsmith_error == cudaSuccess, "CUDA error: ", cudaGetErrorString(warpsmith_error));      \
   } while (0)
 #define AT_CUDA_CHECK C10_CUDA_CHECK
 #define TORCH_CUDA_CHECK C10_CUDA_CHECK
@@ -397,7 +400,8 @@ struct Storage {
 inline Storage* new_storage(const int64_t* sizes, int32_t dims, Scalar dtype, uint64_t bytes) {
   if (services == nullptr) throw ::c10::Error("tensors can be made inside of forward() alone");
   void* const memory = services->allocate(bytes, sizes, dims, dtype);
-  if (memory == nullptr) throw ::c10::OutOfMemoryError("out of memory: " + std::to_string(bytes) + " bytes were asked for");
+  if (memory == nullptr)
+    throw ::c10::OutOfMemoryError("out of memory: " + std::to_string(bytes) + " bytes were asked for");
   return new Storage{memory, 1};
 }
 inline void keep(Storage* s) {
@@ -430,7 +434,10 @@ class Tensor {
  public:
   Tensor() = default;
   explicit Tensor(const ws::PlainTensor& plain)
-      : data_(static_cast<char*>(plain.data)), dims_(plain.dims), dtype_(static_cast<ScalarType>(plain.dtype)), defined_(true) {
+      : data_(static_cast<char*>(plain.data)),
+        dims_(plain.dims),
+        dtype_(static_cast<ScalarType>(plain.dtype)),
+        defined_(true) {
     set_sizes(IntArrayRef(plain.sizes, static_cast<size_t>(plain.dims)));
   }
   Tensor(const Tensor& o) { take(o), ws::keep(storage_); }
@@ -459,7 +466,8 @@ class Tensor {
     t.dtype_ = options.dtype_;
     for (const int64_t n : sizes) TORCH_CHECK(n >= 0, "a negative size: ", sizes);
     t.set_sizes(sizes);
-    t.storage_ = ws::new_storage(t.sizes_, t.dims_, static_cast<ws::Scalar>(t.dtype_), static_cast<uint64_t>(t.nbytes()));
+    t.storage_ = ws::new_storage(t.sizes_, t.dims_, static_cast<ws::Scalar>(t.dtype_),
+                                 static_cast<uint64_t>(t.nbytes()));
     t.data_ = static_cast<char*>(t.storage_->memory);
     t.defined_ = true;
     return t;
@@ -505,7 +513,8 @@ class Tensor {
     if (kType != ScalarType::Undefined)
       TORCH_CHECK(kType == dtype_, "expected scalar type ", kType, " but found ", dtype_);
     else
-      TORCH_CHECK(static_cast<int64_t>(sizeof(Plain)) == element_size(), "a pointer to elements of another size than ", dtype_);
+      TORCH_CHECK(static_cast<int64_t>(sizeof(Plain)) == element_size(),
+                  "a pointer to elements of another size than ", dtype_);
     return reinterpret_cast<WsT*>(data_);
   }
   template <typename WsT>
@@ -596,7 +605,8 @@ class Tensor {
   Tensor& zero_() { return fill_bits(0); }
   Tensor& fill_(const c10::Scalar& value) { return fill_bits(pattern_of(value, dtype_)); }
   Tensor& copy_(const Tensor& from) {
-    TORCH_CHECK(from.dtype_ == dtype_ && from.numel() == numel(), "copy_: between tensors of one type and size alone");
+    TORCH_CHECK(from.dtype_ == dtype_ && from.numel() == numel(),
+                "copy_: between tensors of one type and size alone");
     ws::check_cuda(ws::services->copy(data_, from.data_, static_cast<uint64_t>(nbytes())));
     return *this;
   }
@@ -660,7 +670,8 @@ class Tensor {
     }
   }
   Tensor& fill_bits(uint64_t pattern) {
-    ws::check_cuda(ws::services->fill(data_, pattern, static_cast<uint32_t>(element_size()), static_cast<uint64_t>(numel())));
+    ws::check_cuda(ws::services->fill(data_, pattern, static_cast<uint32_t>(element_size()),
+                                      static_cast<uint64_t>(numel())));
     return *this;
   }
 
@@ -672,8 +683,12 @@ class Tensor {
   bool defined_ = false;
 };
 
-inline Tensor empty(IntArrayRef sizes, const TensorOptions& options = {}) { return Tensor::make(sizes, options); }
-inline Tensor zeros(IntArrayRef sizes, const TensorOptions& options = {}) { return std::move(empty(sizes, options).zero_()); }
+inline Tensor empty(IntArrayRef sizes, const TensorOptions& options = {}) {
+  return Tensor::make(sizes, options);
+}
+inline Tensor zeros(IntArrayRef sizes, const TensorOptions& options = {}) {
+  return std::move(empty(sizes, options).zero_());
+}
 inline Tensor full(IntArrayRef sizes, const Scalar& value, const TensorOptions& options = {}) {
   return std::move(empty(sizes, options).fill_(value));
 }
@@ -730,26 +745,26 @@ using std::optional;
 }  // namespace c10
 
 #define WARPSMITH_DTYPE(constant, name) constexpr c10::ScalarType constant = c10::ScalarType::name;
-#define WARPSMITH_DTYPES                                                                               \
-  WARPSMITH_DTYPE(kByte, Byte)                                                                         \
-  WARPSMITH_DTYPE(kUInt8, Byte)                                                                        \
-  WARPSMITH_DTYPE(kChar, Char)                                                                         \
-  WARPSMITH_DTYPE(kInt8, Char)                                                                         \
-  WARPSMITH_DTYPE(kShort, Short)                                                                       \
-  WARPSMITH_DTYPE(kInt16, Short)                                                                       \
-  WARPSMITH_DTYPE(kInt, Int)                                                                           \
-  WARPSMITH_DTYPE(kInt32, Int)                                                                         \
-  WARPSMITH_DTYPE(kLong, Long)                                                                         \
-  WARPSMITH_DTYPE(kInt64, Long)                                                                        \
-  WARPSMITH_DTYPE(kHalf, Half)                                                                         \
-  WARPSMITH_DTYPE(kFloat16, Half)                                                                      \
-  WARPSMITH_DTYPE(kFloat, Float)                                                                       \
-  WARPSMITH_DTYPE(kFloat32, Float)                                                                     \
-  WARPSMITH_DTYPE(kDouble, Double)                                                                     \
-  WARPSMITH_DTYPE(kFloat64, Double)                                                                    \
-  WARPSMITH_DTYPE(kBool, Bool)                                                                         \
-  WARPSMITH_DTYPE(kBFloat16, BFloat16)                                                                 \
-  WARPSMITH_DTYPE(kFloat8_e5m2, Float8_e5m2)                                                           \
+#define WARPSMITH_DTYPES                     \
+  WARPSMITH_DTYPE(kByte, Byte)               \
+  WARPSMITH_DTYPE(kUInt8, Byte)              \
+  WARPSMITH_DTYPE(kChar, Char)               \
+  WARPSMITH_DTYPE(kInt8, Char)               \
+  WARPSMITH_DTYPE(kShort, Short)             \
+  WARPSMITH_DTYPE(kInt16, Short)             \
+  WARPSMITH_DTYPE(kInt, Int)                 \
+  WARPSMITH_DTYPE(kInt32, Int)               \
+  WARPSMITH_DTYPE(kLong, Long)               \
+  WARPSMITH_DTYPE(kInt64, Long)              \
+  WARPSMITH_DTYPE(kHalf, Half)               \
+  WARPSMITH_DTYPE(kFloat16, Half)            \
+  WARPSMITH_DTYPE(kFloat, Float)             \
+  WARPSMITH_DTYPE(kFloat32, Float)           \
+  WARPSMITH_DTYPE(kDouble, Double)           \
+  WARPSMITH_DTYPE(kFloat64, Double)          \
+  WARPSMITH_DTYPE(kBool, Bool)               \
+  WARPSMITH_DTYPE(kBFloat16, BFloat16)       \
+  WARPSMITH_DTYPE(kFloat8_e5m2, Float8_e5m2) \
   WARPSMITH_DTYPE(kFloat8_e4m3fn, Float8_e4m3fn)
 namespace at {
 WARPSMITH_DTYPES
@@ -766,52 +781,54 @@ inline void synchronize(int = -1) { C10_CUDA_CHECK(cudaDeviceSynchronize()); }
 }  // namespace torch
 
 // Dispatch over dtypes, as torch's.
-#define WARPSMITH_CASE(enumerator, type, ...)                                                          \
-  case ::c10::ScalarType::enumerator: {                                                                \
-    using scalar_t = type;                                                                             \
-    return __VA_ARGS__();                                                                              \
+#define WARPSMITH_CASE(enumerator, type, ...) \
+  case ::c10::ScalarType::enumerator: {       \
+    using scalar_t = type;                    \
+    return __VA_ARGS__();                     \
   }
-#define WARPSMITH_DISPATCH(TYPE, NAME, ...)                                                            \
-  [&] {                                                                                                \
-    const ::c10::ScalarType warpsmith_type = TYPE;                                                     \
-    switch (warpsmith_type) {                                                                          \
-      __VA_ARGS__                                                                                      \
-      default:                                                                                         \
-        AT_ERROR(NAME, " not implemented for '", warpsmith_type, "'");                                 \
-    }                                                                                                  \
+#define WARPSMITH_DISPATCH(TYPE, NAME, ...)                            \
+  [&] {                                                                \
+    const ::c10::ScalarType warpsmith_type = TYPE;                     \
+    switch (warpsmith_type) {                                          \
+      __VA_ARGS__                                                      \
+      default:                                                         \
+        AT_ERROR(NAME, " not implemented for '", warpsmith_type, "'"); \
+    }                                                                  \
   }()
 #define AT_DISPATCH_SWITCH(TYPE, NAME, ...) WARPSMITH_DISPATCH(TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_TYPES(TYPE, NAME, ...)                                                    \
-  WARPSMITH_DISPATCH(TYPE, NAME, WARPSMITH_CASE(Double, double, __VA_ARGS__) WARPSMITH_CASE(Float, float, __VA_ARGS__))
-#define AT_DISPATCH_FLOATING_TYPES_AND_HALF(TYPE, NAME, ...)                                           \
-  WARPSMITH_DISPATCH(TYPE, NAME,                                                                       \
+#define AT_DISPATCH_FLOATING_TYPES(TYPE, NAME, ...) \
+  WARPSMITH_DISPATCH(TYPE, NAME,                    \
+                     WARPSMITH_CASE(Double, double, __VA_ARGS__) WARPSMITH_CASE(Float, float, __VA_ARGS__))
+#define AT_DISPATCH_FLOATING_TYPES_AND_HALF(TYPE, NAME, ...)                                               \
+  WARPSMITH_DISPATCH(TYPE, NAME,                                                                           \
                      WARPSMITH_CASE(Double, double, __VA_ARGS__) WARPSMITH_CASE(Float, float, __VA_ARGS__) \
                          WARPSMITH_CASE(Half, ::c10::Half, __VA_ARGS__))
 #define WARPSMITH_TYPE_Half ::c10::Half
 #define WARPSMITH_TYPE_BFloat16 ::c10::BFloat16
 #define WARPSMITH_TYPE_Bool bool
-#define WARPSMITH_AND_CASE(enumerator, ...) \
-  case ::c10::ScalarType(enumerator): {     \
+#define WARPSMITH_AND_CASE(enumerator, ...)                         \
+  case ::c10::ScalarType(enumerator): {                             \
     using scalar_t = ::warpsmith_extension::cpp_type_t<enumerator>; \
-    return __VA_ARGS__();                   \
+    return __VA_ARGS__();                                           \
   }
-#define AT_DISPATCH_FLOATING_TYPES_AND(A, TYPE, NAME, ...)                                             \
-  WARPSMITH_DISPATCH(TYPE, NAME,                                                                       \
+#define AT_DISPATCH_FLOATING_TYPES_AND(A, TYPE, NAME, ...)                                                 \
+  WARPSMITH_DISPATCH(TYPE, NAME,                                                                           \
                      WARPSMITH_CASE(Double, double, __VA_ARGS__) WARPSMITH_CASE(Float, float, __VA_ARGS__) \
                          WARPSMITH_AND_CASE(A, __VA_ARGS__))
-#define AT_DISPATCH_FLOATING_TYPES_AND2(A, B, TYPE, NAME, ...)                                         \
-  WARPSMITH_DISPATCH(TYPE, NAME,                                                                       \
+#define AT_DISPATCH_FLOATING_TYPES_AND2(A, B, TYPE, NAME, ...)                                             \
+  WARPSMITH_DISPATCH(TYPE, NAME,                                                                           \
                      WARPSMITH_CASE(Double, double, __VA_ARGS__) WARPSMITH_CASE(Float, float, __VA_ARGS__) \
                          WARPSMITH_AND_CASE(A, __VA_ARGS__) WARPSMITH_AND_CASE(B, __VA_ARGS__))
-#define WARPSMITH_INTEGERS(...)                                                                        \
-  WARPSMITH_CASE(Byte, uint8_t, __VA_ARGS__)                                                           \
-  WARPSMITH_CASE(Char, int8_t, __VA_ARGS__)                                                            \
-  WARPSMITH_CASE(Short, int16_t, __VA_ARGS__)                                                          \
-  WARPSMITH_CASE(Int, int32_t, __VA_ARGS__)                                                            \
+#define WARPSMITH_INTEGERS(...)               \
+  WARPSMITH_CASE(Byte, uint8_t, __VA_ARGS__)  \
+  WARPSMITH_CASE(Char, int8_t, __VA_ARGS__)   \
+  WARPSMITH_CASE(Short, int16_t, __VA_ARGS__) \
+  WARPSMITH_CASE(Int, int32_t, __VA_ARGS__)   \
   WARPSMITH_CASE(Long, int64_t, __VA_ARGS__)
-#define AT_DISPATCH_INTEGRAL_TYPES(TYPE, NAME, ...) WARPSMITH_DISPATCH(TYPE, NAME, WARPSMITH_INTEGERS(__VA_ARGS__))
-#define AT_DISPATCH_ALL_TYPES(TYPE, NAME, ...)                                                         \
-  WARPSMITH_DISPATCH(TYPE, NAME,                                                                       \
+#define AT_DISPATCH_INTEGRAL_TYPES(TYPE, NAME, ...) \
+  WARPSMITH_DISPATCH(TYPE, NAME, WARPSMITH_INTEGERS(__VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES(TYPE, NAME, ...)                                                             \
+  WARPSMITH_DISPATCH(TYPE, NAME,                                                                           \
                      WARPSMITH_CASE(Double, double, __VA_ARGS__) WARPSMITH_CASE(Float, float, __VA_ARGS__) \
                          WARPSMITH_INTEGERS(__VA_ARGS__))
 
@@ -872,8 +889,10 @@ void add_result(const std::tuple<WsT...>& tuple) {
 template <typename WsT>
 struct Argument {
   using Plain = std::remove_cv_t<std::remove_reference_t<WsT>>;
-  static constexpr bool kTensor = std::is_same_v<Plain, ::at::Tensor> || std::is_same_v<Plain, std::optional<::at::Tensor>>;
-  static_assert(kTensor || std::is_arithmetic_v<Plain>, "forward() takes torch::Tensor, and numbers for the task's scalars");
+  static constexpr bool kTensor =
+      std::is_same_v<Plain, ::at::Tensor> || std::is_same_v<Plain, std::optional<::at::Tensor>>;
+  static_assert(kTensor || std::is_arithmetic_v<Plain>,
+                "forward() takes torch::Tensor, and numbers for the task's scalars");
   static Plain from(const Frame* frame, int tensors_before, int scalars_before) {
     if constexpr (kTensor) {
       return Plain(::at::Tensor(frame->inputs[tensors_before]));
@@ -895,14 +914,17 @@ struct Call {
   template <size_t... WsI>
   static WsR invoke(WsR (*function)(WsA...), Frame* frame, std::index_sequence<WsI...>) {
     std::tuple<typename Argument<WsA>::Plain...> arguments{
-        Argument<WsA>::from(frame, tensors_before(static_cast<int>(WsI)), static_cast<int>(WsI) - tensors_before(static_cast<int>(WsI)))...};
+        Argument<WsA>::from(frame, tensors_before(static_cast<int>(WsI)),
+                            static_cast<int>(WsI) - tensors_before(static_cast<int>(WsI)))...};
     return function(static_cast<WsA>(std::get<WsI>(arguments))...);
   }
   static void call(void (*function)(), Frame* frame) {
-    constexpr int tensors = tensors_before(static_cast<int>(sizeof...(WsA))), scalars = static_cast<int>(sizeof...(WsA)) - tensors;
+    constexpr int tensors = tensors_before(static_cast<int>(sizeof...(WsA))),
+                  scalars = static_cast<int>(sizeof...(WsA)) - tensors;
     if (tensors != frame->input_count || scalars > frame->scalar_count) {
-      const std::string words = "forward() takes " + std::to_string(tensors) + " tensors and " + std::to_string(scalars) +
-                                " numbers; the task has " + std::to_string(frame->input_count) + " inputs and " +
+      const std::string words = "forward() takes " + std::to_string(tensors) + " tensors and " +
+                                std::to_string(scalars) + " numbers; the task has " +
+                                std::to_string(frame->input_count) + " inputs and " +
                                 std::to_string(frame->scalar_count) + " scalars";
       return say(frame, Status::kArguments, words.c_str());
     }
@@ -943,10 +965,12 @@ inline void call_forward(Frame* frame) {
   try {
     forward->call(forward->function, frame);
     // (Where there is no driver nothing can have been launched.)
-    if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess && error != cudaErrorInsufficientDriver)
+    if (const cudaError_t error = cudaGetLastError();
+        error != cudaSuccess && error != cudaErrorInsufficientDriver)
       return say(frame, Status::kThrew, (std::string("CUDA error: ") + cudaGetErrorString(error)).c_str());
     if (frame->status != Status::kDone) return;
-    if (results().size() > static_cast<size_t>(kMostTensors)) return say(frame, Status::kResult, "too many results");
+    if (results().size() > static_cast<size_t>(kMostTensors))
+      return say(frame, Status::kResult, "too many results");
     for (const ::at::Tensor& t : results()) {
       if (!t.defined()) return say(frame, Status::kResult, "an undefined tensor was returned");
       frame->outputs[frame->output_count++] = t.plain();
@@ -965,7 +989,8 @@ inline void call_forward(Frame* frame) {
 }  // namespace warpsmith_extension
 
 extern "C" __attribute__((weak, used, visibility("default"))) inline void warpsmith_extension_v1(
-    ::warpsmith_extension::Action action, const ::warpsmith_extension::Services* services, ::warpsmith_extension::Frame* frame) {
+    ::warpsmith_extension::Action action, const ::warpsmith_extension::Services* services,
+    ::warpsmith_extension::Frame* frame) {
   using namespace ::warpsmith_extension;
   if (action == Action::kBind) {
     ::warpsmith_extension::services = services;
@@ -979,9 +1004,11 @@ extern "C" __attribute__((weak, used, visibility("default"))) inline void warpsm
   }
 }
 
-#define WARPSMITH_EXPORT(function)                                                                     \
-  namespace {                                                                                          \
-  const ::warpsmith_extension::AtLoad warpsmith_export([] { ::warpsmith_extension::add("forward", &function); }); \
+#define WARPSMITH_EXPORT(function)                          \
+  namespace {                                               \
+  const ::warpsmith_extension::AtLoad warpsmith_export([] { \
+    ::warpsmith_extension::add("forward", &function);       \
+  });                                                       \
   }
 
 // pybind11, as far as a module names its functions.
@@ -1015,22 +1042,23 @@ namespace py = pybind11;
 #ifndef TORCH_EXTENSION_NAME
 #define TORCH_EXTENSION_NAME warpsmith_module
 #endif
-#define PYBIND11_MODULE(name, variable)                                                                \
-  static void warpsmith_module_body(::pybind11::module_& variable);                                    \
-  namespace {                                                                                          \
-  const ::warpsmith_extension::AtLoad warpsmith_module_loaded([] {                                     \
-    ::pybind11::module_ module;                                                                        \
-    warpsmith_module_body(module);                                                                     \
-  });                                                                                                  \
-  }                                                                                                    \
+#define PYBIND11_MODULE(name, variable)                             \
+  static void warpsmith_module_body(::pybind11::module_& variable); \
+  namespace {                                                       \
+  const ::warpsmith_extension::AtLoad warpsmith_module_loaded([] {  \
+    ::pybind11::module_ module;                                     \
+    warpsmith_module_body(module);                                  \
+  });                                                               \
+  }                                                                 \
   static void warpsmith_module_body(::pybind11::module_& variable)
 
 #ifdef WARPSMITH_CUBLAS
 #include <cublas_v2.h>
-#define TORCH_CUDABLAS_CHECK(call)                                                                     \
-  do {                                                                                                 \
-    const cublasStatus_t warpsmith_status = (call);                                                    \
-    TORCH_CHECK(warpsmith_status == CUBLAS_STATUS_SUCCESS, "cuBLAS error: ", static_cast<int>(warpsmith_status)); \
+#define TORCH_CUDABLAS_CHECK(call)                                     \
+  do {                                                                 \
+    const cublasStatus_t warpsmith_status = (call);                    \
+    TORCH_CHECK(warpsmith_status == CUBLAS_STATUS_SUCCESS,             \
+                "cuBLAS error: ", static_cast<int>(warpsmith_status)); \
   } while (0)
 namespace at {
 namespace cuda {

@@ -679,7 +679,7 @@ WSTW_INLINE unsigned umin(unsigned a, unsigned b) { return b < a ? b : a; }
 WSTW_INLINE unsigned umax(unsigned a, unsigned b) { return a < b ? b : a; }
 
 // ---- floats
-// -------------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------------------------------
 WSTW_INLINE int __float_as_int(float v) { return __builtin_bit_cast(int, v); }
 WSTW_INLINE unsigned __float_as_uint(float v) { return __builtin_bit_cast(unsigned, v); }
 WSTW_INLINE float __int_as_float(int v) { return __builtin_bit_cast(float, v); }
@@ -1651,7 +1651,7 @@ WSTW_INLINE __nv_bfloat162 make_bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) { re
 #endif
 
 // ---- atomics
-// ------------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------------------------------
 template <class T>
 struct wstw_word_of;
 template <>

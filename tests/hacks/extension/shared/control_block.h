@@ -16,7 +16,8 @@ struct Scalar {
 };
 // As the harness has it in the memory that it shares with this process.
 struct Control {
-  unsigned protocol, spin, request, ready, arm, armed, go, response, current, stop, waits, command, first_set, sets;
+  unsigned protocol, spin, request, ready, arm, armed, go, response, current, stop, waits, command, first_set,
+      sets;
   unsigned long arena_bytes, share_bytes;
   unsigned offset_count, by_handle;
   unsigned char handle[64];

@@ -1,4 +1,5 @@
-// All calls of a row in one launch, for task matmul_small: where their operands lie is in the harness's words.
+// All calls of a row in one launch, for task matmul_small: where their operands lie is in the harness's
+// words.
 #pragma once
 #include <torch/extension.h>
 #include <vector>
@@ -18,8 +19,12 @@ static __device__ void multiply_one(const Call& one, int m, int k, int n) {
   for (int j = 0; j < k; ++j) sum += x[j] * w[j * n];
   one.out[i] = sum;
 }
-static __global__ void multiply_all(const Call* calls, int m, int k, int n) { multiply_one(calls[blockIdx.y], m, k, n); }
-static __global__ void multiply_both(Pair pair, int m, int k, int n) { multiply_one(pair.calls[blockIdx.y], m, k, n); }
+static __global__ void multiply_all(const Call* calls, int m, int k, int n) {
+  multiply_one(calls[blockIdx.y], m, k, n);
+}
+static __global__ void multiply_both(Pair pair, int m, int k, int n) {
+  multiply_one(pair.calls[blockIdx.y], m, k, n);
+}
 struct Row {
   std::vector<Call> calls;
   Call* there = nullptr;  // on the device
@@ -55,7 +60,9 @@ inline torch::Tensor call_of_one_launch(const torch::Tensor& x, const torch::Ten
   const int m = x.size(0), k = x.size(1), n = w.size(1);
   auto o = torch::empty({m, n}, x.options());
   const Call mine{x.data_ptr<float>(), w.data_ptr<float>(), o.data_ptr<float>()};
-  if (!row.has(mine.x)) launch_one(mine, m, k, n);
-  else if (mine.x == (in_the_first ? row.calls.front() : row.calls.back()).x) launch_row(row, m, k, n);
+  if (!row.has(mine.x))
+    launch_one(mine, m, k, n);
+  else if (mine.x == (in_the_first ? row.calls.front() : row.calls.back()).x)
+    launch_row(row, m, k, n);
   return o;
 }
