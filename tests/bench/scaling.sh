@@ -11,11 +11,11 @@
 #   cores         the same on all GPUs with all, half and a quarter of the host's cores
 #   null          gpu_bench null on one GPU, then on each while the others do the same
 #   spread        gpu_bench spread, likewise
-#   workflow      workflows/pretrained.yaml, which trains, samples and measures on all GPUs: time and idle GPUs
+#   workflow      workflows/pretrained.yaml, which trains, samples and measures on all GPUs: time, idle GPUs
 #                 by phase
 #
 # What has ended keeps its log in LOGS and does not run again: the same command goes on where the time limit
-# cut a part off. FRESH=1 removes the logs of the parts that are named: for other settings, or another machine.
+# cut a part off. FRESH=1 removes the logs of the parts that are named: for other settings or machines.
 # Exit code 1: something failed or was cut off, 3: no GPU.
 #
 # Environment: BUILD (build/release), LOGS ($BUILD/scaling), PART_SECONDS (580: of each part), PEAK (989:
