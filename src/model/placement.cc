@@ -60,4 +60,19 @@ std::optional<std::uint64_t> free_memory(const at::TensorOptions& placement) {
   return std::nullopt;
 }
 
+std::optional<PeakMemory> peak_memory(const at::TensorOptions& placement) {
+  if (placement.device().is_cpu()) return std::nullopt;
+#ifdef WARPSMITH_HAS_DEVICE_ALLOCATOR
+  if (auto* allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(placement.device().type()))) {
+    const auto stats = allocator->getDeviceStats(placement.device().index());
+    const auto most = [](const c10::CachingAllocator::StatArray& bytes) {
+      return static_cast<std::uint64_t>(
+          bytes[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)].peak);
+    };
+    return PeakMemory{most(stats.allocated_bytes), most(stats.reserved_bytes)};
+  }
+#endif
+  return std::nullopt;
+}
+
 }  // namespace warpsmith::model

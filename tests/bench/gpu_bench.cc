@@ -13,8 +13,8 @@
 //               that does it once
 //   spread      ten repeats of 20 candidates, each by a fresh process: standard
 //               deviation of the log-speedup
-//   throughput  500 candidates, of which 5 % loop or crash: seconds that the
-//               GPU is held by each
+//   throughput  500 candidates (WARPSMITH_BENCH_CANDIDATES), of which 5 % loop or
+//               crash: seconds that the GPU is held by each
 //   python_eager  TorchScript's eager over Python's, in pairs: they must agree within
 //               3 %; and a call of each in a process of its own
 //   baselines   every baseline of every task against eager
@@ -67,7 +67,7 @@ int run(const std::string& mode, const std::filesystem::path& datasets) {
                         : gpu_bench::python_eager(bench, baselines);
     return 0;
   }
-  if (mode == "throughput") gpu_bench::add_bad_ones(bench, 25);
+  if (mode == "throughput") gpu_bench::add_bad_ones(bench, gpu_bench::throughput_candidates() / 20);
   if (of_known_ratio) gpu_bench::add_known_ratio_programs(bench);
   if (!of_python) gpu_bench::compile(bench);
   std::vector<std::byte> harness = measure::harness_cubin(bench.target, bench.cache, true);

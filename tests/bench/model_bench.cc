@@ -11,13 +11,13 @@
 // the device's peak for that type; the share of it that 6 operations a parameter and token are, attention
 // left out, is printed. `--trace`: what the last step and the last wave launch, for chrome://tracing.
 // `--deterministic`: training that repeats bit for bit, as workflows have it where they say nothing else.
-// `--ranks`: training by R processes, each on a GPU of its own with N sequences. `--losses`: prints the loss
-// of every step, each of which has the same sequences, of 64 kinds of tokens, so that it falls; R times N
-// sequences give the same whatever R. `--micro`: sequences computed at a time. `--states`: the optimiser's
-// lie there (optimiser settings, `states`): steps in a row with the optimiser and without it, of which the
-// GPU's memory holds at most GIB. `--lora`: adapters of all matrices are trained, the weights are not. It,
-// GIB,
-// `--micro` and `--recompute` mean `--states auto` where no place is said.
+// `--ranks`: training by R processes, each on a GPU of its own with N sequences. One more step then says how
+// long NCCL's kernels ran, in which a rank waits for slower ones. `--losses`: prints the loss of every step,
+// each of which has the same sequences, of 64 kinds of tokens, so that it falls; R times N sequences give the
+// same whatever R. `--micro`: sequences computed at a time. `--states`: the optimiser's lie there (optimiser
+// settings, `states`): steps in a row with the optimiser and without it, of which the GPU's memory holds at
+// most GIB; with `--losses` the steps with it alone. `--lora`: adapters of all matrices are trained, the
+// weights are not. It, GIB, `--micro` and `--recompute` mean `--states auto` where no place is said.
 // model_bench.py does the same with transformers.
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
@@ -41,6 +41,8 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/random.h"
@@ -84,21 +86,68 @@ struct Asked {
   model::Collective* ranks = nullptr;
 };
 
-// Calls, and where a trace is asked for writes FILE.WHAT.json.
-void traced(const Asked& asked, const char* what, bool now, const auto& call) {
-  namespace profiler = torch::autograd::profiler;
-  if (asked.trace.empty() || !now) return call();
+namespace profiler = torch::autograd::profiler;
+
+std::unique_ptr<profiler::ProfilerResult> profiled(const auto& call) {
   const std::set<profiler::ActivityType> activities = {profiler::ActivityType::CPU,
                                                        profiler::ActivityType::CUDA};
   const profiler::ProfilerConfig config(profiler::ProfilerState::KINETO);
   profiler::prepareProfiler(config, activities);
   profiler::enableProfiler(config, activities);
   call();
-  profiler::disableProfiler()->save(asked.trace + "." + what + ".json");
+  return profiler::disableProfiler();
+}
+
+// Calls, and where a trace is asked for writes FILE.WHAT.json, of ranks but the first FILE.WHAT.RANK.json.
+void traced(const Asked& asked, const std::string& what, bool now, const auto& call) {
+  if (asked.trace.empty() || !now) return call();
+  const int rank = asked.ranks ? asked.ranks->rank() : 0;
+  profiled(call)->save(asked.trace + "." + what + (rank > 0 ? "." + std::to_string(rank) : "") + ".json");
 }
 
 void wait_for_device(const Asked& asked) {
   if (!asked.placement.device().is_cpu()) at::detail::getCUDAHooks().deviceSynchronize(0);
+}
+
+// What each rank says, by rank.
+std::vector<double> of_all_ranks(const Asked& asked, double own) {
+  if (!asked.ranks) return {own};
+  std::vector<double> all(static_cast<std::size_t>(asked.ranks->size()));
+  all[static_cast<std::size_t>(asked.ranks->rank())] = own;
+  return asked.ranks->sums(all);
+}
+
+// Where several ranks train: what NCCL's kernels take of a step that takes `seconds` when nobody looks. On a
+// GPU: the memory of the rank that took most. Every rank calls.
+void print_costs_of_ranks(const Asked& asked, double seconds, const auto& step) {
+  if (asked.ranks && !asked.placement.device().is_cpu()) {
+    const auto result = profiled([&] {
+      asked.ranks->sums({0});  // a profiler takes its time to begin: all start the step together
+      step();
+      wait_for_device(asked);
+    });
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> kernels;  // begin, nanoseconds
+    for (const profiler::KinetoEvent& event : result->events())
+      if (event.deviceType() == at::kCUDA && event.name().starts_with("nccl"))
+        kernels.emplace_back(event.startNs(), event.durationNs());
+    std::sort(kernels.begin(), kernels.end());
+    double own = 0;
+    for (std::size_t i = 1; i < kernels.size(); ++i) own += 1e-9 * static_cast<double>(kernels[i].second);
+    const std::vector<double> all = of_all_ranks(asked, own);
+    const auto [least, most] = std::minmax_element(all.begin(), all.end());
+    if (asked.ranks->rank() == 0)
+      std::printf("NCCL      %.1f to %.1f ms a step by rank, waiting included: %.1f to %.1f %% of the step\n",
+                  1e3 * *least, 1e3 * *most, 100 * *least / seconds, 100 * *most / seconds);
+  }
+  if (const std::optional<model::PeakMemory> peak = model::peak_memory(asked.placement)) {
+    const auto most = [&](std::uint64_t bytes) {
+      const std::vector<double> all = of_all_ranks(asked, static_cast<double>(bytes));
+      return *std::max_element(all.begin(), all.end()) / (1ull << 30);
+    };
+    const double tensors = most(peak->tensors), reserved = most(peak->reserved);
+    if (!asked.ranks || asked.ranks->rank() == 0)
+      std::printf("memory    at most %.1f GiB of tensors a GPU, %.1f GiB reserved\n", tensors, reserved);
+  }
 }
 
 model::DecoderSettings settings_of(const std::string& shape) {
@@ -125,6 +174,10 @@ model::DecoderSettings settings_of(const std::string& shape) {
 // `--losses`: tokens of a few kinds, at a rate that rises and falls, are learned fast and without leaps.
 // Where losses leap, two ways of rounding soon part.
 constexpr std::int64_t kFewTokens = 64, kWarmupSteps = 10;
+double rate_for_losses(const Asked& asked, std::int64_t step) {
+  return 3e-4 * std::min(1., static_cast<double>(step + 1) / kWarmupSteps) *
+         (1 - static_cast<double>(step) / static_cast<double>(asked.steps));
+}
 
 void bench_training(const Asked& asked, const model::DecoderSettings& settings) {
   model::Decoder host(settings);
@@ -135,7 +188,7 @@ void bench_training(const Asked& asked, const model::DecoderSettings& settings) 
   learn::AdamW optimizer({}, decoder, host.trained_flat(), std::nullopt, asked.ranks);
   double best = 1e9, loss = 0;
   const std::int64_t tokens = ranks * asked.sequences * asked.length;
-  for (std::int64_t step = 0; step < asked.steps; ++step) {
+  const auto train = [&](std::int64_t step, const auto& around) {
     model::PackedBatch batch;
     std::vector<std::int64_t> lengths;
     for (std::int64_t i = 0; i < asked.sequences; ++i) {
@@ -146,32 +199,37 @@ void bench_training(const Asked& asked, const model::DecoderSettings& settings) 
       lengths.push_back(asked.length);
     }
     const std::vector<double> weights(lengths.size(), 1);
-    const auto one_step = [&] {
+    around([&] {
       decoder.zero_gradient();
       const at::Tensor known = learn::likelihood_gradient(lengths, weights, static_cast<double>(tokens),
                                                           asked.placement.dtype(at::kFloat));
       const at::Tensor sum = (decoder.log_probabilities(batch, known) * known).sum();
       sum.backward();
-      const double rate = 3e-4 * std::min(1., static_cast<double>(step + 1) / kWarmupSteps) *
-                          (1 - static_cast<double>(step) / static_cast<double>(asked.steps));
-      optimizer.step(decoder, asked.losses ? rate : 1e-5);  // reads the norm: waits for the device
+      // Reads the norm: waits for the device.
+      optimizer.step(decoder, asked.losses ? rate_for_losses(asked, step) : 1e-5);
       loss = sum.item().toDouble();
       if (asked.ranks) loss = asked.ranks->sums({loss})[0];
-    };
-    const double seconds = seconds_of([&] { traced(asked, "train", step + 1 == asked.steps, one_step); });
-    best = std::min(best, seconds);
+    });
+  };
+  for (std::int64_t step = 0; step < asked.steps; ++step) {
+    train(step, [&](const auto& one_step) {
+      best = std::min(best, seconds_of([&] { traced(asked, "train", step + 1 == asked.steps, one_step); }));
+    });
     if (asked.losses && rank == 0)
       std::printf("step %3lld  loss %.6f\n", static_cast<long long>(step + 1), loss);
   }
-  if (rank > 0) return;
   const double rate = static_cast<double>(tokens) / best;
-  std::printf("training  %3lld x %lld  %8.1f ms/step  %9.0f tokens/s  loss %.3f  %.1f MB of optimiser a rank",
-              static_cast<long long>(ranks * asked.sequences), static_cast<long long>(asked.length),
-              best * 1e3, rate, loss, static_cast<double>(optimizer.bytes().all()) / 1e6);
-  const double done = 6.0 * static_cast<double>(model::parameter_count(settings)) * rate;
-  if (asked.peak > 0)
-    std::printf("  %.1f %% of the peak", 100 * done / asked.peak / static_cast<double>(ranks));
-  std::printf("\n");
+  if (rank == 0) {
+    std::printf(
+        "training  %3lld x %lld  %8.1f ms/step  %9.0f tokens/s  loss %.3f  %.1f MB of optimiser a rank",
+        static_cast<long long>(ranks * asked.sequences), static_cast<long long>(asked.length), best * 1e3,
+        rate, loss, static_cast<double>(optimizer.bytes().all()) / 1e6);
+    const double done = 6.0 * static_cast<double>(model::parameter_count(settings)) * rate;
+    if (asked.peak > 0)
+      std::printf("  %.1f %% of the peak", 100 * done / asked.peak / static_cast<double>(ranks));
+    std::printf("\n");
+  }
+  train(asked.steps, [&](const auto& one_step) { print_costs_of_ranks(asked, best, one_step); });
 }
 
 // Random weights where they are wanted: billions of them take minutes on the host.
@@ -234,9 +292,13 @@ void bench_states(const Asked& asked, const model::DecoderSettings& settings) {
   learn::OptimizerSettings how;
   how.states = asked.states;
   how.states_folder = asked.folder;
-  learn::AdamW optimizer(how, decoder, decoder.trained_flat(), std::nullopt, nullptr, room);
-  std::printf("states: %s\n", learn::to_string(optimizer.bytes()).c_str());
-  const std::int64_t tokens = asked.sequences * asked.length;
+  const std::int64_t rank = asked.ranks ? asked.ranks->rank() : 0,
+                     ranks = asked.ranks ? asked.ranks->size() : 1;
+  if (asked.ranks) asked.ranks->broadcast(decoder.flat(), 0);
+  learn::AdamW optimizer(how, decoder, decoder.trained_flat(), std::nullopt, asked.ranks, room);
+  if (rank == 0)
+    std::printf("states%s: %s\n", ranks > 1 ? " of a rank" : "", learn::to_string(optimizer.bytes()).c_str());
+  const std::int64_t tokens = ranks * asked.sequences * asked.length;
   double loss = 0;
   const auto step = [&](std::int64_t number, bool with) {
     decoder.zero_gradient();
@@ -245,9 +307,9 @@ void bench_states(const Asked& asked, const model::DecoderSettings& settings) {
       model::PackedBatch batch;
       std::vector<std::int64_t> lengths;
       for (std::int64_t i = first; i < std::min(first + micro, asked.sequences); ++i) {
-        const std::vector<model::Token> row =
-            random_tokens(static_cast<std::uint64_t>(number * asked.sequences + i),
-                          static_cast<std::size_t>(asked.length + 1), kFewTokens);
+        const std::vector<model::Token> row = random_tokens(
+            static_cast<std::uint64_t>(((asked.losses ? 0 : number) * ranks + rank) * asked.sequences + i),
+            static_cast<std::size_t>(asked.length + 1), kFewTokens);
         model::append_sequence(batch, {row.front()}, {row.begin() + 1, row.end()});
         lengths.push_back(asked.length);
       }
@@ -258,9 +320,17 @@ void bench_states(const Asked& asked, const model::DecoderSettings& settings) {
       part.backward();
       sum = sum.defined() ? sum + part.detach() : part.detach();
     }
-    if (with) optimizer.step(decoder, 1e-4);
+    if (with) optimizer.step(decoder, asked.losses ? rate_for_losses(asked, number) : 1e-4);
     loss = sum.item().toDouble();
+    if (asked.ranks && with) loss = asked.ranks->sums({loss})[0];
   };
+  if (asked.losses) {
+    for (std::int64_t i = 0; i < asked.steps; ++i) {
+      step(i, true);
+      if (rank == 0) std::printf("step %3lld  loss %.6f\n", static_cast<long long>(i + 1), loss);
+    }
+    return;
+  }
   const auto in_a_row = [&](bool with) {
     step(0, with);  // warms up
     wait_for_device(asked);
@@ -278,17 +348,25 @@ void bench_states(const Asked& asked, const model::DecoderSettings& settings) {
   const double without = in_a_row(false), with = in_a_row(true);
   const std::int64_t computed =
       model::parameter_count(settings) - (settings.tied ? 0 : settings.vocabulary * settings.width);
-  const double rate = static_cast<double>(tokens) / without;
-  std::printf(
-      "%lld x %lld, %lld at a time: arithmetic alone %.1f ms, with the optimiser %.1f ms: %.3fx  loss %.3f\n",
-      static_cast<long long>(asked.sequences), static_cast<long long>(asked.length),
-      static_cast<long long>(micro), without * 1e3, with * 1e3, with / without, loss);
   // Weights that are not trained have no gradients.
   const int operations = settings.lora.rank > 0 ? 4 : 6;
-  if (asked.peak > 0)
+  const auto print_rate = [&](const char* what, double seconds) {
+    const double rate = static_cast<double>(tokens) / seconds,
+                 done = operations * static_cast<double>(computed) * rate / static_cast<double>(ranks);
+    std::printf("%s: %.0f tokens/s, %.1f %% of the peak (%d operations a parameter and token)\n", what, rate,
+                100 * done / asked.peak, operations);
+  };
+  if (rank == 0) {
     std::printf(
-        "arithmetic alone: %.0f tokens/s, %.1f %% of the peak (%d operations a parameter and token)\n", rate,
-        100.0 * operations * static_cast<double>(computed) * rate / asked.peak, operations);
+        "%lld x %lld, %lld at a time: arithmetic alone %.1f ms, with the optimiser %.1f ms: %.3fx  loss "
+        "%.3f\n",
+        static_cast<long long>(ranks * asked.sequences), static_cast<long long>(asked.length),
+        static_cast<long long>(micro), without * 1e3, with * 1e3, with / without, loss);
+    if (asked.peak > 0) print_rate("arithmetic alone", without);
+    if (asked.peak > 0) print_rate("with the optimiser", with);
+  }
+  print_costs_of_ranks(asked, with, [&] { step(asked.steps, true); });
+  if (rank > 0) return;
   if (!asked.folder.empty()) print_rates_of_disk(asked.folder);
   if (const std::optional<std::uint64_t> left = model::free_memory(asked.placement))
     std::printf("free on the GPU at the end: %.1f GiB\n", static_cast<double>(*left) / (1ull << 30));

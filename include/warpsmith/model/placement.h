@@ -21,4 +21,12 @@ bool is_host(const at::TensorOptions& placement);
 // the CPU, or where this torch does not say.
 std::optional<std::uint64_t> free_memory(const at::TensorOptions& placement);
 
+// The most bytes of the GPU that torch's allocator had at one time since the process began, without CUDA's
+// context and what libraries take by themselves (NCCL's buffers).
+struct PeakMemory {
+  std::uint64_t tensors = 0, reserved = 0;  // reserved: what is kept for later included
+};
+// Nothing where `placement` is on the CPU, or where this torch does not say.
+std::optional<PeakMemory> peak_memory(const at::TensorOptions& placement);
+
 }  // namespace warpsmith::model

@@ -119,15 +119,22 @@ void add_bad_ones(Bench& bench, std::size_t count) {
   }
 }
 
+std::size_t throughput_candidates() {
+  const char* all = std::getenv("WARPSMITH_BENCH_CANDIDATES");
+  return all != nullptr ? std::strtoul(all, nullptr, 10) : 500;
+}
+
 bool throughput(Bench& bench, measure::GpuWorkers& workers) {
-  constexpr std::size_t kAll = 500;
   std::vector<const Entry*> order;
   std::vector<const Entry*> bad, fine;
   for (const Entry& e : bench.entries)
     if (e.compiled.verdict == Verdict::kOk)
       (e.expected == "timeout" || e.expected == "out_of_bounds" ? bad : fine).push_back(&e);
   if (fine.empty()) throw Error("no candidate compiles");
-  for (std::size_t i = 0; order.size() + bad.size() < kAll; ++i) order.push_back(fine[i % fine.size()]);
+  // Of every task where not all have a place.
+  const std::size_t good = std::max(bad.size(), throughput_candidates()) - bad.size(),
+                    every = std::max<std::size_t>(1, fine.size() / std::max<std::size_t>(1, good));
+  for (std::size_t i = 0; i < good; ++i) order.push_back(fine[i * every % fine.size()]);
   order.insert(order.end(), bad.begin(), bad.end());
   std::stable_sort(order.begin(), order.end(),
                    [](const Entry* a, const Entry* b) { return a->task->id < b->task->id; });

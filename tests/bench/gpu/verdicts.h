@@ -14,6 +14,7 @@ bool few_rounds(Bench& bench, measure::GpuMeasurer& measurer);
 bool repeat_checks(Bench& bench, measure::GpuMeasurer& measurer);
 // Half of them loop, half crash; to be compiled with the others.
 void add_bad_ones(Bench& bench, std::size_t count);
+std::size_t throughput_candidates();  // good and bad ones
 bool throughput(Bench& bench, measure::GpuWorkers& workers);
 
 }  // namespace warpsmith::gpu_bench
