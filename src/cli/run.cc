@@ -150,11 +150,33 @@ void publish(const fs::path& run, bool replayed) {
   write_file_atomic(run / "report.html", report::html(results));
 }
 
-// Tells of each GPU that is hardly what its kind says, once and at once.
-void tell_doubts(const fs::path& run, std::set<std::string>& told, ProgressPrinter& progress) {
-  for (const controller::DeviceDoubt& doubt : controller::device_doubts(run))
-    if (told.insert(doubt.uuid).second) progress.on_message(to_string(doubt));
-}
+// results.h5, the report and doubts about GPUs, while the run goes on.
+class Publisher {
+ public:
+  Publisher(fs::path run, bool replayed, ProgressPrinter& progress)
+      : run_(std::move(run)), replayed_(replayed), progress_(progress) {}
+
+  void publish() {
+    try {
+      tell_doubts();
+      cli::publish(run_, replayed_);
+    } catch (const Error& e) {  // the records are safe; it is tried again at the next stage
+      progress_.on_message(std::string("results.h5 was not written: ") + e.what());
+    }
+  }
+
+ private:
+  // Of each GPU that is hardly what its kind says, once and at once.
+  void tell_doubts() {
+    for (const controller::DeviceDoubt& doubt : controller::device_doubts(run_))
+      if (told_.insert(doubt.uuid).second) progress_.on_message(to_string(doubt));
+  }
+
+  const fs::path run_;
+  const bool replayed_;
+  ProgressPrinter& progress_;
+  std::set<std::string> told_;
+};
 
 std::string command_again(const Options& options, const CommandContext& context) {
   std::string text = "warpsmith";
@@ -176,6 +198,76 @@ void refuse_blocked(const workflow::WorkflowSpec& spec, const fs::path& run,
        plan::plan_stages(spec, plan::digest_datasets(spec), controller::read_history(run), selection))
     if (one.action == plan::Action::kBlocked)
       throw Error("stage " + one.stage + " cannot run: " + one.reason, kExitUsage);
+}
+
+// Throws InvalidInput.
+workflow::WorkflowSpec load_selected(const Options& options) {
+  workflow::LoadResult loaded = workflow::load_workflow(
+      options.file, with_folders({.overrides = options.overrides, .seed = options.seed, .base_folder = {}}));
+  if (!loaded.spec) throw InvalidInput(loaded.mistakes);
+  if (Diagnostics mistakes = plan::check_selection(*loaded.spec, options.selection); !mistakes.empty())
+    throw InvalidInput(std::move(mistakes));
+  for (const Diagnostic& note : loaded.notes) log_info(to_string(note));
+  return std::move(*loaded.spec);
+}
+
+struct NamedSite {
+  std::string name;                        // or the file's path; empty: this machine
+  std::optional<workflow::SiteSpec> site;  // nothing: this machine
+};
+
+// A run goes on where it was begun: its shards may be in that cluster's queue.
+NamedSite site_of(const Options& options, const fs::path& run) {
+  NamedSite where{options.site, std::nullopt};
+  if (where.name.empty() && path_exists(run / "run.json")) where.name = read_run_json(run).value("site", "");
+  if (where.name.empty() && options.in_job) where.name = controller::site_of_job();
+  where.site = controller::load_named_site(where.name);
+  if (!where.site) where.name.clear();
+  if (where.name.find('/') != std::string::npos)
+    where.name = fs::absolute(where.name).lexically_normal().string();
+  // Which cluster that is shall not depend on the environment of whoever looks at the run later.
+  if (const char* conf = std::getenv("SLURM_CONF"); where.site && where.site->conf.empty() && conf != nullptr)
+    where.site->conf = conf;
+  return where;
+}
+
+void write_site(const fs::path& run, const std::optional<workflow::SiteSpec>& site) {
+  if (site)
+    write_file_atomic(run / "site.yaml", site->conf.empty() ? site->text : workflow::site_yaml(*site));
+  else
+    fs::remove(run / "site.yaml");
+}
+
+void refuse_without_sandbox(const workflow::WorkflowSpec& spec, const Options& options) {
+  const bool runs_candidates = std::any_of(
+      spec.stages.begin(), spec.stages.end(),
+      [](const workflow::StageSpec& s) { return !workflow::runs_program(s.kind) && s.kind != "sft"; });
+  if (runs_candidates && !options.unsandboxed && process::available_sandbox() == process::SandboxLevel::kNone)
+    throw Error(
+        "no sandbox works here (`warpsmith doctor` says why): candidates would run unprotected; "
+        "--unsandboxed allows it");
+}
+
+// What the controller needs of the workflow, the command line and the place; all must outlive it.
+controller::ControllerParts parts_of(const workflow::WorkflowSpec& spec, const fs::path& run,
+                                     const Options& options, const controller::SiteExecutor& place) {
+  controller::ControllerParts parts;
+  parts.spec = &spec;
+  parts.run = run;
+  parts.programs = program_folder();
+  parts.executor = place.executor.get();
+  parts.interrupted = [] { return process::StopSignals::asked(); };
+  parts.selection = options.selection;
+  parts.slots = place.slots;
+  parts.memory_bytes = place.memory_bytes;
+  parts.gpus = place.gpus;
+  if (place.site) {
+    parts.start_s = place.site->start_s;
+    parts.shard_s = place.site->shard_s;
+  }
+  parts.detach = [&options] { return options.detach || options.in_job; };
+  parts.unsandboxed = options.unsandboxed;
+  return parts;
 }
 
 int finish(const controller::RunOutcome& outcome, const fs::path& run, const std::string& again,
@@ -279,93 +371,42 @@ void add_place_options(CLI::App& command, RunOptions& options, CommandContext& c
 
 int run_workflow(const Options& options, CommandContext& context) {
   if (options.in_job) (void)controller::own_job();  // throws where there is none
-  workflow::LoadResult loaded = workflow::load_workflow(
-      options.file, with_folders({.overrides = options.overrides, .seed = options.seed, .base_folder = {}}));
-  if (!loaded.spec) throw InvalidInput(loaded.mistakes);
-  workflow::WorkflowSpec& spec = *loaded.spec;
-  if (Diagnostics mistakes = plan::check_selection(spec, options.selection); !mistakes.empty())
-    throw InvalidInput(std::move(mistakes));
-  for (const Diagnostic& note : loaded.notes) log_info(to_string(note));
-
+  workflow::WorkflowSpec spec = load_selected(options);
   const fs::path run = choose_folder(options, context, spec.name);
-  // A run goes on where it was begun: its shards may be in that cluster's queue.
-  std::string site_name = options.site;
-  if (site_name.empty() && path_exists(run / "run.json")) site_name = read_run_json(run).value("site", "");
-  if (site_name.empty() && options.in_job) site_name = controller::site_of_job();
-  std::optional<workflow::SiteSpec> site = controller::load_named_site(site_name);
-  if (!site) site_name.clear();  // this machine
-  if (site_name.find('/') != std::string::npos)
-    site_name = fs::absolute(site_name).lexically_normal().string();
-  // Which cluster that is shall not depend on the environment of whoever looks at the run later.
-  if (const char* conf = std::getenv("SLURM_CONF"); site && site->conf.empty() && conf != nullptr)
-    site->conf = conf;
-  const std::vector<process::Gpu> gpus = controller::look_at_place(spec, site);
+  NamedSite where = site_of(options, run);
+  const std::vector<process::Gpu> gpus = controller::look_at_place(spec, where.site);
   refuse_blocked(spec, run, options.selection);
   make_folders(run);
   const controller::RunLock lock(run);
-  controller::refuse_to_leave_queue(run, site_name, site);
+  controller::refuse_to_leave_queue(run, where.name, where.site);
   Options resolved = options;
   if (!options.replay.empty()) resolved.replay = find_run(context, options.replay).string();
-  const Json json = open_run(run, spec, resolved, site_name);
-  if (site)
-    write_file_atomic(run / "site.yaml", site->conf.empty() ? site->text : workflow::site_yaml(*site));
-  else
-    fs::remove(run / "site.yaml");
-  if (options.in_job && !site)
+  const Json json = open_run(run, spec, resolved, where.name);
+  write_site(run, where.site);
+  if (options.in_job && !where.site)
     throw Error("--in-job needs the site file of the cluster: --site, or WARPSMITH_SITE", kExitUsage);
   std::optional<controller::ReplayTimings> replay;
   if (const std::string from = json.value("replay_timings", ""); !from.empty()) replay.emplace(from);
-
-  const bool runs_candidates = std::any_of(
-      spec.stages.begin(), spec.stages.end(),
-      [](const workflow::StageSpec& s) { return !workflow::runs_program(s.kind) && s.kind != "sft"; });
-  if (runs_candidates && !options.unsandboxed && process::available_sandbox() == process::SandboxLevel::kNone)
-    throw Error(
-        "no sandbox works here (`warpsmith doctor` says why): candidates would run unprotected; "
-        "--unsandboxed allows it");
+  refuse_without_sandbox(spec, options);
 
   const process::StopSignals signals(options.in_job ? std::vector<int>{kTimeIsUp} : std::vector<int>{});
   const std::string again = command_again(options, context);
   ProgressPrinter progress(context, ::isatty(STDERR_FILENO) == 1, options.quiet);
   StageNotifier observer(progress, spec, run, context.build);
+  Publisher publisher(run, replay.has_value(), progress);
   log_info("run " + run.string() +
            (replay ? ", timings replayed from " + json.value("replay_timings", "") : ""));
   if (const std::string text = controller::auto_device_text(spec); !text.empty()) log_info(text);
   controller::SiteExecutor place =
-      controller::make_executor(std::move(site), run, json.value("id", ""), gpus);
-  run::Executor& executor = *place.executor;
-  controller::ControllerParts parts;
-  parts.spec = &spec;
-  parts.run = run;
-  parts.programs = program_folder();
-  parts.executor = &executor;
-  parts.observer = &observer;
-  parts.interrupted = [] { return process::StopSignals::asked(); };
-  std::set<std::string> doubted;  // GPUs that were told of
-  const auto publish_safely = [&run, &progress, &doubted, replayed = replay.has_value()] {
-    try {
-      tell_doubts(run, doubted, progress);
-      publish(run, replayed);
-    } catch (const Error& e) {  // the records are safe; it is tried again at the next stage
-      progress.on_message(std::string("results.h5 was not written: ") + e.what());
-    }
-  };
-  parts.publish = [&observer, &publish_safely] {
-    observer.note();  // results.h5 holds run.json
-    publish_safely();
-  };
-  parts.selection = options.selection;
-  parts.replay = replay ? &*replay : nullptr;
-  parts.slots = place.slots;
-  parts.memory_bytes = place.memory_bytes;
-  parts.gpus = place.gpus;
-  if (place.site) {
-    parts.start_s = place.site->start_s;
-    parts.shard_s = place.site->shard_s;
-  }
-  parts.detach = [&options] { return options.detach || options.in_job; };
-  parts.unsandboxed = options.unsandboxed;
+      controller::make_executor(std::move(where.site), run, json.value("id", ""), gpus);
+  controller::ControllerParts parts = parts_of(spec, run, options, place);
   parts.run_id = json.value("id", "");
+  parts.observer = &observer;
+  parts.publish = [&observer, &publisher] {
+    observer.note();  // results.h5 holds run.json
+    publisher.publish();
+  };
+  parts.replay = replay ? &*replay : nullptr;
   try {
     controller::RunOutcome outcome = controller::Controller(std::move(parts)).run();
     outcome.state.update(options.answer);
@@ -378,9 +419,9 @@ int run_workflow(const Options& options, CommandContext& context) {
     log_info(controller::hand_over(*place.site, json.value("id", ""), options.command));
     return kExitOk;
   } catch (const Error& e) {
-    executor.shut_down();
+    place.executor->shut_down();
     progress.clear();
-    if (e.exit_code() != kExitBusy) publish_safely();  // else it is another controller's by now
+    if (e.exit_code() != kExitBusy) publisher.publish();  // else it is another controller's by now
     if (e.exit_code() == kExitEnvironment)
       print_error("The run stops. What was finished is kept; when the cause is mended, go on with: %s\n",
                   again.c_str());

@@ -356,6 +356,21 @@ Json config_of_settings(const DecoderSettings& s, const std::string& type) {
   return config;
 }
 
+// Of all experts of a layer, one behind the other.
+std::vector<Source> expert_sources(const std::string& layer, bool down, const DecoderSettings& s) {
+  std::vector<Source> all;
+  for (std::int64_t i = 0; i < s.experts.experts; ++i) {
+    const std::string expert = layer + "mlp.experts." + std::to_string(i) + ".";
+    if (down) {
+      all.push_back({expert + "down_proj.weight", s.width});
+      continue;
+    }
+    all.push_back({expert + "gate_proj.weight", s.experts.hidden});
+    all.push_back({expert + "up_proj.weight", s.experts.hidden});
+  }
+  return all;
+}
+
 // Of the decoder's parameter `name`, in the order of its rows.
 std::vector<Source> sources_of(const std::string& name, const DecoderSettings& s) {
   const std::int64_t d = s.head_dim();
@@ -405,19 +420,8 @@ std::vector<Source> sources_of(const std::string& name, const DecoderSettings& s
     return {{layer + "mlp.shared_experts.gate_proj.weight", shared},
             {layer + "mlp.shared_experts.up_proj.weight", shared}};
   if (part == "shared_down") return {{layer + "mlp.shared_experts.down_proj.weight", s.width}};
-  if (part == "experts_gate_up" || part == "experts_down") {
-    std::vector<Source> all;
-    for (std::int64_t i = 0; i < e.experts; ++i) {
-      const std::string expert = layer + "mlp.experts." + std::to_string(i) + ".";
-      if (part == "experts_down") {
-        all.push_back({expert + "down_proj.weight", s.width});
-        continue;
-      }
-      all.push_back({expert + "gate_proj.weight", e.hidden});
-      all.push_back({expert + "up_proj.weight", e.hidden});
-    }
-    return all;
-  }
+  if (part == "experts_gate_up" || part == "experts_down")
+    return expert_sources(layer, part == "experts_down", s);
   throw Error("parameter " + name + " has no name in a Hugging Face folder");
 }
 

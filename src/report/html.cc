@@ -1,6 +1,7 @@
 // The page: tables are written here, so that it can be read without scripts; plots are drawn by report.js
 // from the data in it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -29,16 +30,52 @@ namespace {
 
 std::string times_or_dash(const std::optional<double>& speedup) { return speedup ? times(*speedup) : "–"; }
 
+constexpr std::string_view kStagesHead =
+    "<table id=\"stages\"><thead><tr><th>stage</th><th>tasks</th><th>samples</th><th>valid</th>"
+    "<th>novel</th><th>distinct</th><th>mean</th><th>geo. mean</th><th>75 %</th><th>50 %</th><th>25 %</th>"
+    "<th>max</th><th>wins</th><th>score &gt; 1.01×</th><th>one draw</th><th>no floor</th></tr></thead>\n";
+
+constexpr std::string_view kStagesNote =
+    "Valid: compiles, runs, gives the right answers at every checked shape, and could be timed (verdict ok). "
+    "Novel: valid, and no program of a person, of augmentation or of another author than a model, for "
+    "whatever task, names and constants of source and machine code aside; in brackets how many distinct "
+    "ones. As a template: of the novel ones, those that the templates of the grammar write for a task that "
+    "is held out or unsolved. No model was shown them. The speed of the others is not the stage's merit. "
+    "Mean to max: over the novel programs. Wins: share of all samples whose 95 % interval lies above 1.01×; "
+    "score &gt; 1.01×: share whose score does, as CUDA-L1 counts. One draw: geometric mean over all samples "
+    "of max(1, speedup), a failure counts 1; no floor: of the speedup itself, a failure counts 0.01. "
+    "Intervals are 95 %: over tasks (each by its mean), where there are five or more; of shares, the wider "
+    "of that and of Wilson's over samples. Of an answer that was asked again the first turn alone counts: "
+    "later ones know what became of it. They count among verdicts, best programs and costs. Tasks that pass "
+    "without any work are left out.";
+
+std::string stage_row(const EvaluationRow& r) {
+  const auto counted = [&](std::string text) { return r.counted > 0 ? text : std::string("–"); };
+  const std::string cells[] = {
+      r.host_bound > 0 ? fmt::format("{} ({} bound by the host)", r.tasks, r.host_bound)
+                       : std::to_string(r.tasks),
+      std::to_string(r.samples),
+      with_interval(r.valid_share(), r.valid_interval),
+      fmt::format("{} ({}) <small>{} [{:.1f}, {:.1f}]{}</small>", r.novel, r.novel_programs,
+                  percent(r.novel_share()), 100 * r.novel_interval.low, 100 * r.novel_interval.high,
+                  r.of_template > 0 ? fmt::format(", {} as a template", r.of_template) : ""),
+      percent(r.distinct),
+      times_or_dash(r.mean),
+      r.geometric_mean ? speedup_with_interval(*r.geometric_mean, r.geometric_mean_interval) : "–",
+      times_or_dash(r.quantile75),
+      times_or_dash(r.median),
+      times_or_dash(r.quantile25),
+      times_or_dash(r.max),
+      counted(percent(r.wins)),
+      counted(percent(r.above)),
+      counted(speedup_with_interval(r.one_draw, r.one_draw_interval)),
+      counted(speedup_with_interval(r.one_draw_no_floor, r.one_draw_no_floor_interval))};
+  return fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", escape(r.stage), fmt::join(cells, "</td><td>"));
+}
+
 std::string stages_table(const std::vector<EvaluationRow>& rows) {
   if (rows.empty()) return "<p>No stage of this run drew programs from a frozen model.</p>\n";
-  std::string out =
-      "<table "
-      "id=\"stages\"><thead><tr><th>stage</th><th>tasks</th><th>samples</th><th>valid</th><th>novel</"
-      "th><th>distinct</"
-      "th><th>mean</th>"
-      "<th>geo. mean</th><th>75 %</th><th>50 %</th><th>25 %</th><th>max</th><th>wins</th><th>score &gt; "
-      "1.01×</th>"
-      "<th>one draw</th><th>no floor</th></tr></thead>\n";
+  std::string out(kStagesHead);
   std::set<std::string> groups;
   std::vector<std::string> order;
   for (const EvaluationRow& row : rows)
@@ -46,52 +83,16 @@ std::string stages_table(const std::vector<EvaluationRow>& rows) {
   for (const std::string& group : order) {
     out += fmt::format("<tbody><tr class=\"group\"><th colspan=\"16\">{}</th></tr>\n",
                        escape(group_title(group)));
-    for (const EvaluationRow& r : rows) {
-      if (r.group != group) continue;
-      const auto counted = [&](std::string text) { return r.counted > 0 ? text : std::string("–"); };
-      out += fmt::format(
-          "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</"
-          "td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
-          "<td>{}</td><td>{}</td><td>{}</td></tr>\n",
-          escape(r.stage),
-          r.host_bound > 0 ? fmt::format("{} ({} bound by the host)", r.tasks, r.host_bound)
-                           : std::to_string(r.tasks),
-          r.samples, with_interval(r.valid_share(), r.valid_interval),
-          fmt::format("{} ({}) <small>{} [{:.1f}, {:.1f}]{}</small>", r.novel, r.novel_programs,
-                      percent(r.novel_share()), 100 * r.novel_interval.low, 100 * r.novel_interval.high,
-                      r.of_template > 0 ? fmt::format(", {} as a template", r.of_template) : ""),
-          percent(r.distinct), times_or_dash(r.mean),
-          r.geometric_mean ? speedup_with_interval(*r.geometric_mean, r.geometric_mean_interval) : "–",
-          times_or_dash(r.quantile75), times_or_dash(r.median), times_or_dash(r.quantile25),
-          times_or_dash(r.max), counted(percent(r.wins)), counted(percent(r.above)),
-          counted(speedup_with_interval(r.one_draw, r.one_draw_interval)),
-          counted(speedup_with_interval(r.one_draw_no_floor, r.one_draw_no_floor_interval)));
-    }
+    for (const EvaluationRow& row : rows)
+      if (row.group == group) out += stage_row(row);
     out += "</tbody>\n";
   }
   const bool some_host_bound =
       std::any_of(rows.begin(), rows.end(), [](const EvaluationRow& row) { return row.host_bound > 0; });
-  return out +
-         "</table>\n<p class=\"note\">Valid: compiles, runs, gives the right answers at every checked shape, "
-         "and could be timed (verdict ok). Novel: valid, and no program of a person, of augmentation or of "
-         "another author than a model, for whatever task, names and constants of source and machine code "
-         "aside; "
-         "in brackets how many distinct ones. As a template: of the novel ones, those that the templates of "
-         "the grammar write for a task that is held out or unsolved. No model was shown them. The speed of "
-         "the others is not the stage's merit. Mean to max: "
-         "over the novel programs. "
-         "Wins: share of all samples whose 95 % interval "
-         "lies above 1.01×; score &gt; 1.01×: share whose score does, as CUDA-L1 counts. One "
-         "draw: geometric mean over all samples of max(1, speedup), a failure counts 1; no "
-         "floor: of the speedup itself, a "
-         "failure counts 0.01. Intervals are 95 %: over tasks (each by its mean), where there are five or "
-         "more; "
-         "of shares, the wider of that and of Wilson's over samples. Of an answer that was asked again the "
-         "first turn alone counts: later ones know what became of it. They count among verdicts, best "
-         "programs and costs. Tasks that pass without any work are left out." +
-         (some_host_bound ? " From Mean on, tasks whose baseline is bound by the host are left out, too."
-                          : "") +
-         "</p>\n";
+  return out + fmt::format("</table>\n<p class=\"note\">{}{}</p>\n", kStagesNote,
+                           some_host_bound
+                               ? " From Mean on, tasks whose baseline is bound by the host are left out, too."
+                               : "");
 }
 
 // Programs of tasks for stage 1 alone, which nobody has measured.

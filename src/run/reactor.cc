@@ -237,6 +237,17 @@ void Reactor::requeue(ShardKey key) {
   executions_[job.view.execution].queued[job.place].insert(key.job);
 }
 
+// Whether a stage cannot go on behind a shard of this job that has failed for good.
+bool Reactor::is_beyond_tolerance(const Execution& execution, const Job& job, EndCause cause) const {
+  // Of a job of one shard nothing is left: what comes next would go on without its answers.
+  if (execution.stage >= 0 && job.view.shards == 1 &&
+      (cause == EndCause::kUserError || cause == EndCause::kFailed))
+    return true;
+  const double tolerate =
+      execution.stage >= 0 ? stages_[static_cast<std::size_t>(execution.stage)].rules.tolerate : 1.0;
+  return static_cast<double>(execution.failed) > tolerate * static_cast<double>(execution.shards) + 1e-9;
+}
+
 void Reactor::on_shard_ended(const Event& e) {
   const ShardKey key{e.job, e.shard};
   Job& job = jobs_[e.job];
@@ -283,18 +294,10 @@ void Reactor::on_shard_ended(const Event& e) {
     one.state = ShardState::kFailed;
     ++job.view.failed;
     ++execution.failed;
-    // Of a job of one shard nothing is left: what comes next would go on without its answers.
-    const bool is_whole_job = execution.stage >= 0 && job.view.shards == 1 &&
-                              (one.cause == EndCause::kUserError || one.cause == EndCause::kFailed);
-    if (is_whole_job ||
-        static_cast<double>(execution.failed) >
-            (execution.stage >= 0 ? stages_[static_cast<std::size_t>(execution.stage)].rules.tolerate : 1.0) *
-                    static_cast<double>(execution.shards) +
-                1e-9) {
+    if (is_beyond_tolerance(execution, job, one.cause))
       fail_stage(static_cast<std::uint32_t>(execution.stage));
-    } else {
+    else
       complete_if_done(e.job);
-    }
   }
   refresh_ready(execution);
 }

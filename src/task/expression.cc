@@ -309,18 +309,21 @@ std::int64_t evaluate_call(const ExpressionNode& node, const Scope& scope) {
   fail("`" + node.name + "(" + node.subject + ")` is not known here", node);
 }
 
+std::int64_t evaluate_name(const ExpressionNode& node, const Scope& scope) {
+  if (scope.name) {
+    if (const auto value = scope.name(node.name)) return *value;
+  }
+  fail("unknown name `" + node.name + "`", node);
+}
+
 std::int64_t evaluate_node(const ExpressionNode& node, const Scope& scope) {
   switch (node.op) {
     case Op::kInteger:
       return node.integer;
     case Op::kReal:
       fail("an integer is expected here", node);
-    case Op::kName: {
-      if (scope.name) {
-        if (const auto value = scope.name(node.name)) return *value;
-      }
-      fail("unknown name `" + node.name + "`", node);
-    }
+    case Op::kName:
+      return evaluate_name(node, scope);
     case Op::kCall:
       return evaluate_call(node, scope);
     case Op::kNegate: {

@@ -176,6 +176,7 @@ class Reactor {
   void on_job_added(const Event& event);
   void on_submitted(std::uint32_t job, std::uint32_t begin, std::uint32_t end);
   void on_shard_ended(const Event& event);
+  bool is_beyond_tolerance(const Execution& execution, const Job& job, EndCause cause) const;
   void on_stage_dropped(const Event& event);
   void on_service_up(const Event& event);
   void requeue(ShardKey key);

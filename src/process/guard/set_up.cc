@@ -54,64 +54,74 @@ void reset_signals() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+// "3,5"
+bool read_cpus(const char* value, std::vector<int>& cpus) {
+  for (const char* at = value; *at != '\0'; at += *at == ',' ? 1 : 0) {
+    char* end = nullptr;
+    cpus.push_back(static_cast<int>(std::strtol(at, &end, 10)));
+    if (end == at) return false;
+    at = end;
+  }
+  return true;
+}
+
+bool take_option(const std::string& key, const char* value, Options& options) {
+  const auto number = [&] { return std::strtoull(value, nullptr, 10); };
+  if (key == "status")
+    options.status = std::atoi(value);
+  else if (key == "lifeline")
+    options.lifeline = std::atoi(value);
+  else if (key == "wall")
+    options.wall_s = std::strtod(value, nullptr);
+  else if (key == "tree_memory")
+    options.tree_memory = number();
+  else if (key == "processes")
+    options.processes = static_cast<unsigned>(number());
+  else if (key == "scratch")
+    options.scratch.emplace_back(value);
+  else if (key == "scratch_bytes")
+    options.scratch_bytes = number();
+  else if (key == "scratch_files")
+    options.scratch_files = number();
+  else if (key == "bwrap")
+    options.bwrap = true;
+  else if (key == "folder")
+    options.folder = value;
+  else if (key == "cpus")
+    return read_cpus(value, options.cpus);
+  else if (key == "cpu")
+    options.cpu_s = number();
+  else if (key == "as")
+    options.address_space = number();
+  else if (key == "fsize")
+    options.file_bytes = number();
+  else if (key == "stack")
+    options.stack_bytes = number();
+  else if (key == "open_files")
+    options.open_files = number();
+  else if (key == "landlock")
+    options.landlock = true;
+  else if (key == "ro")
+    options.read_only.emplace_back(value);
+  else if (key == "rw")
+    options.read_write.emplace_back(value);
+  else if (key == "device")
+    options.devices.emplace_back(value);
+  else if (key == "filter")
+    options.filter = value;
+  else
+    return false;
+  return true;
+}
+
 }  // namespace
 
 bool parse_options(int argc, char** argv, Options& options) {
   int i = 2;
   for (; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
     const char* equals = std::strchr(argv[i], '=');
-    if (equals == nullptr) return false;
-    const std::string key(argv[i], static_cast<std::size_t>(equals - argv[i]));
-    const char* value = equals + 1;
-    const auto number = [&] { return std::strtoull(value, nullptr, 10); };
-    if (key == "status")
-      options.status = std::atoi(value);
-    else if (key == "lifeline")
-      options.lifeline = std::atoi(value);
-    else if (key == "wall")
-      options.wall_s = std::strtod(value, nullptr);
-    else if (key == "tree_memory")
-      options.tree_memory = number();
-    else if (key == "processes")
-      options.processes = static_cast<unsigned>(number());
-    else if (key == "scratch")
-      options.scratch.emplace_back(value);
-    else if (key == "scratch_bytes")
-      options.scratch_bytes = number();
-    else if (key == "scratch_files")
-      options.scratch_files = number();
-    else if (key == "bwrap")
-      options.bwrap = true;
-    else if (key == "folder")
-      options.folder = value;
-    else if (key == "cpus")
-      for (const char* at = value; *at != '\0'; at += *at == ',' ? 1 : 0) {
-        char* end = nullptr;
-        options.cpus.push_back(static_cast<int>(std::strtol(at, &end, 10)));
-        if (end == at) return false;
-        at = end;
-      }
-    else if (key == "cpu")
-      options.cpu_s = number();
-    else if (key == "as")
-      options.address_space = number();
-    else if (key == "fsize")
-      options.file_bytes = number();
-    else if (key == "stack")
-      options.stack_bytes = number();
-    else if (key == "open_files")
-      options.open_files = number();
-    else if (key == "landlock")
-      options.landlock = true;
-    else if (key == "ro")
-      options.read_only.emplace_back(value);
-    else if (key == "rw")
-      options.read_write.emplace_back(value);
-    else if (key == "device")
-      options.devices.emplace_back(value);
-    else if (key == "filter")
-      options.filter = value;
-    else
+    if (equals == nullptr ||
+        !take_option({argv[i], static_cast<std::size_t>(equals - argv[i])}, equals + 1, options))
       return false;
   }
   if (i + 1 >= argc) return false;
