@@ -75,7 +75,7 @@ void CUPTIAPI take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::s
 }  // namespace
 
 void KernelTrace::open() {
-  const std::string name = "libcupti.so." + std::to_string(CUPTI_API_VERSION / 10000);
+  const std::string name = "libcupti.so." + std::to_string(CUDA_VERSION / 1000);
   library_ = ::dlopen(name.c_str(), RTLD_NOW);
   if (library_ == nullptr) return;
   Cupti& cupti = seen().cupti;
