@@ -25,7 +25,7 @@ packages=(
 )
 # Only the tests want these: they read what we wrote with other people's tools, and look at the report in a browser.
 test_packages=(python3-h5py python3-jsonschema python3-yaml chromium)
-# The sources are formatted by this version.
+# The sources are formatted by this version. A group of its own: not every system has it.
 format_packages=(clang-format-14)
 # The loaders are fuzzed with clang's libFuzzer.
 fuzz_packages=(clang libclang-rt-dev)

@@ -167,9 +167,10 @@ Fields<M> later_fields() {
              .since = 6,
              .width = kLongestText}),
       field("own_share", &M::own_share,
-            {.meaning = "share of a call's kernels' time on the GPU that is in kernels which the candidate's "
-                        "sources declare; 1 of tier `plan`. By their names, as the candidate's own process "
-                        "tells them",
+            {.meaning =
+                 "share of a call's kernels' time on the GPU that is in kernels which the candidate's "
+                 "sources declare; 1 of tier `plan` on a GPU. By their names, as the candidate's own process "
+                 "tells them",
              .since = 18}),
       field("speedup_before", &M::speedup_before,
             {.meaning = "the score that looked too good, and was measured again", .since = 6}),

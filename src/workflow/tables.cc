@@ -571,8 +571,8 @@ const Table<ContrastiveSettings>& contrastive_keys() {
        .member = &S::length_penalty},
       {.rule = {.name = "library_penalty",
                 .form = Form::kNumber,
-                .meaning = "What a right program loses of its reward whose time on the GPU is all in kernels "
-                           "that it does not declare itself, one with less in proportion; 0: nothing. Of "
+                .meaning = "A right program's reward is less by this, times the share of its time on the GPU "
+                           "that is in kernels which it does not declare itself; 0: nothing is taken off. Of "
                            "`answer: extension` and `python`.",
                 .low = 0,
                 .high = 10,

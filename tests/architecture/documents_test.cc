@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "lines.h"
 #include "slurp.h"
 
 namespace fs = std::filesystem;
@@ -20,13 +21,7 @@ namespace fs = std::filesystem;
 namespace {
 
 const fs::path kRoot = WARPSMITH_SOURCE_DIR;
-constexpr std::size_t kLongestLine = 110;
 constexpr int kWordsOfReadme = 900;
-
-std::size_t characters(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
 
 // A heading as the name of its anchor: lower case, blanks as `-`, no punctuation.
 std::string anchor_of(const std::string& heading) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lines.h"
 #include "output_of.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
@@ -14,7 +15,6 @@ namespace {
 
 const fs::path kRoot = WARPSMITH_SOURCE_DIR;
 constexpr const char* kFormatter = "clang-format-14";  // versions differ in what they leave
-constexpr std::size_t kLongestLine = 110;
 
 std::vector<fs::path> sources() {
   std::vector<fs::path> out;
@@ -22,12 +22,6 @@ std::vector<fs::path> sources() {
     for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder))
       if (entry.path().extension() == ".h" || entry.path().extension() == ".cc") out.push_back(entry.path());
   return out;
-}
-
-std::size_t characters(const std::string& line) {
-  std::size_t count = 0;
-  for (const char c : line) count += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-  return count;
 }
 
 TEST(Format, SourcesAreAsTheFormatterLeavesThem) {

@@ -149,8 +149,7 @@ int main(int argc, char** argv) {
   }
   std::printf(
       "\n%zu seeds; intervals: 95 %% bootstrap over tasks, differences paired. As template: novel programs "
-      "that a template\n"
-      "of the grammar writes for the task, too.\n",
+      "that a template\nof the grammar writes for the task, too.\n",
       results.size());
   return 0;
 }

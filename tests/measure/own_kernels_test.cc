@@ -50,9 +50,10 @@ TEST(OwnKernels, LibrariesAreNot) {
 
 TEST(OwnKernels, OfPython) {
   const OwnKernels own = of("model.py", R"(
-import torch, triton
+import glob, torch, triton
 import triton.language as tl
 from torch.utils.cpp_extension import load_inline
+files, half = glob.glob("csrc/*.cu"), 7 // 2; early = "__global__ void behind_a_division(int) {}"
 source = """
 __global__ void in_a_string(float* x, int n) { }
 """
@@ -66,6 +67,7 @@ def helper(x):
 )");
   EXPECT_TRUE(own.has("fused"));
   EXPECT_TRUE(own.has("_Z11in_a_stringPfi"));
+  EXPECT_TRUE(own.has("_Z17behind_a_divisioni"));
   EXPECT_FALSE(own.has("helper"));
   EXPECT_FALSE(own.has("triton_poi_fused_0"));  // torch.compile wrote it
 }

@@ -189,6 +189,7 @@ TEST(Measurement, RoundTripOfEverything) {
   m.gpu_timed_s = 0.0625;
   m.baseline_idle_ns = 1500.5;
   m.candidate_idle_ns = 900;
+  m.own_share = 0.75;
   m.host_bound = true;
   m.baseline_alone_ns = 1001.5;
   m.candidate_event_ns = 790.25;
@@ -220,6 +221,7 @@ TEST(Measurement, RoundTripOfEverything) {
   EXPECT_EQ(back.gpu_timed_s, 0.0625);
   EXPECT_EQ(back.baseline_idle_ns, 1500.5);
   EXPECT_EQ(back.candidate_idle_ns, 900.0);
+  EXPECT_EQ(back.own_share, 0.75);
   EXPECT_EQ(back.host_bound, true);
   EXPECT_EQ(back.baseline_alone_ns, 1001.5);
   EXPECT_EQ(back.candidate_event_ns, 790.25);
@@ -259,6 +261,7 @@ TEST(Measurement, RecordsOfOlderVersionsLackWhatTheyDidNotKnow) {
   EXPECT_EQ(old.baseline_alone_ns, std::nullopt);
   EXPECT_EQ(old.candidate_event_ns, std::nullopt);
   EXPECT_TRUE(old.clock.empty());
+  EXPECT_EQ(old.own_share, std::nullopt);
   EXPECT_EQ(old.speedup_before, std::nullopt);
   EXPECT_EQ(old.tensor_cores, std::nullopt);
   EXPECT_EQ(old.registers, std::nullopt);
@@ -269,8 +272,8 @@ TEST(Measurement, RecordsOfOlderVersionsLackWhatTheyDidNotKnow) {
   EXPECT_EQ(old.rounds_thrown_away, 0);
   EXPECT_EQ(roofline_share(old), std::nullopt);
   for (const char* key : {"gpu_held_s", "host_bound", "baseline_alone_ns", "candidate_event_ns", "clock",
-                          "speedup_before", "tensor_cores", "registers", "shared_bytes", "spill_bytes",
-                          "roofline_ns", "gpu_before", "clock_reasons", "rounds_thrown_away"})
+                          "own_share", "speedup_before", "tensor_cores", "registers", "shared_bytes",
+                          "spill_bytes", "roofline_ns", "gpu_before", "clock_reasons", "rounds_thrown_away"})
     EXPECT_FALSE(to_json(old).contains(key)) << key;
 }
 

@@ -1,6 +1,6 @@
-// What warpsmith-shard says of each shard that came to an end of its own: a line of <job
-// folder>/ends/<node>.jsonl. Processes of one node append to one file, and nodes never share one: so an
-// append arrives whole on network file systems too.
+// What warpsmith-shard says of each shard that came to an end of its own: a line of ends/<node>.jsonl in the
+// job's folder. Processes of one node append to one file, and nodes never share one: so an append arrives
+// whole on network file systems too.
 #pragma once
 
 #include <cstdint>

@@ -119,15 +119,12 @@ ws::Scalar scalar_of(task::Dtype dtype) {
 // "NANOSECONDS NAME\n" …, of whatever else nothing.
 std::vector<ExtensionKernel> parse_kernels(std::string_view text) {
   std::vector<ExtensionKernel> kernels;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view line = text.substr(begin, end - begin);
-    begin = end + 1;
+  for (const std::string& line : split_lines(text)) {
     std::int64_t ns = 0;
     const auto [rest, error] = std::from_chars(line.data(), line.data() + line.size(), ns);
     const auto digits = static_cast<std::size_t>(rest - line.data());
     if (error != std::errc() || ns <= 0 || digits + 1 >= line.size() || line[digits] != ' ') continue;
-    kernels.push_back({printable(line.substr(digits + 1)), ns});
+    kernels.push_back({printable(std::string_view(line).substr(digits + 1)), ns});
   }
   return kernels;
 }

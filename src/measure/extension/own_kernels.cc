@@ -109,7 +109,8 @@ std::string plain_name(const std::string& name) {
 
 OwnKernels::OwnKernels(const Candidate& candidate) {
   for (const SourceFile& file : candidate.files) {
-    const std::string text = without_comments(file.content);
+    // In Python `//` divides, and a text like "csrc/*.cu" begins no comment.
+    const std::string text = file.path.ends_with(".py") ? file.content : without_comments(file.content);
     for (const std::size_t at : behind_each(text, "__global__"))
       if (std::string name = declared_at(text, at); !name.empty()) kernels_.push_back(std::move(name));
     for (std::size_t at : behind_each(text, "namespace"))
