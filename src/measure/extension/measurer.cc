@@ -432,13 +432,13 @@ struct ExtensionMeasurer::State {
   }
 
   // Of one more call, the candidate's last: no score knows of it.
-  void note_kernels(ExtensionArm& arm, Timing& timing, Measurement& m) {
+  void note_kernels(ExtensionArm& arm, Timing& timing) {
     std::vector<device::ExtensionKernel> kernels;
     const device::ExtensionRun run = arm.trace(&kernels);
-    m.own_share = own_kernels->share_of(kernels);
+    timing.own_share = own_kernels->share_of(kernels);
     timing.clock_facts["kernels"] =
-        m.own_share ? own_kernels->told(kernels)
-                    : "not known: " + (run.detail.empty() ? "CUPTI tells none" : run.detail);
+        timing.own_share ? own_kernels->told(kernels)
+                         : "not known: " + (run.detail.empty() ? "CUPTI tells none" : run.detail);
     end_phase("kernels");
   }
 
@@ -451,7 +451,7 @@ struct ExtensionMeasurer::State {
     } catch (const NotPython& e) {
       return failed_timing({Verdict::kUnsupported, e.what(), 0});
     }
-    if (timing.pairs.verdict == Verdict::kOk && rest.arm && own_kernels) note_kernels(*rest.arm, timing, m);
+    if (timing.pairs.verdict == Verdict::kOk && rest.arm && own_kernels) note_kernels(*rest.arm, timing);
     candidate.reset();
     end_phase("end");
     if (timing.pairs.verdict != Verdict::kOk || !rest.arm) return timing;

@@ -163,6 +163,7 @@ bool write_failure(const Timing& timing, Measurement& m) {
 
 void write_clock(const Timing& timing, Measurement& m) {
   if (timing.event_ns) m.candidate_event_ns = timing.event_ns;
+  if (timing.own_share) m.own_share = timing.own_share;
   if (!timing.clock_facts.empty()) m.clock = timing.clock_facts;
 }
 
