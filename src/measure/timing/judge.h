@@ -21,7 +21,8 @@ struct Timing {
   bool baseline_agrees = true;
   double pair_ns = 0, alone_ns = 0;  // the baseline's
   double alone_error = 0;            // standard error of the second, as a share of it
-  // As Measurement has them: `candidate_event_ns`, `own_share`, `clock` and, where the verdict is hack, `hack`.
+  // As Measurement has them: `candidate_event_ns`, `own_share`, `clock` and, where the verdict is hack,
+  // `hack`.
   std::optional<double> event_ns;
   std::optional<double> own_share;
   std::map<std::string, std::string> clock_facts;
