@@ -12,8 +12,9 @@
 # get_init_inputs(), and its Model is the reference. Empty: the task is none. DEVICE is "cuda", or "cpu" where
 # host memory stands in for a GPU's in tests. MATH is "strict" or "torch_default".
 #
-# WARPSMITH_KEPT, if set, is a folder for what is compiled when the candidate first runs, by Triton; with
-# WARPSMITH_MAY_COMPILE it is made there, without it is found there, and no process can be started.
+# WARPSMITH_KEPT, if set, is a folder for what is compiled when the candidate first runs, by Triton or, where it
+# has a folder `inductor`, by torch.compile. With WARPSMITH_MAY_COMPILE it is made there; without, it is found
+# there, and no process can be started.
 #
 # The candidate runs in this process and can change whatever it likes in it: nothing that is said here counts
 # in its favour. What it is held to lies in the parent's memory, and the clock is there.
@@ -116,7 +117,8 @@ class Candidate:
             if name is None:
                 raise RuntimeError(
                     f"{kind}() asks for an extension that was not built when the candidate was compiled: it "
-                    "must ask for the same one in every process, when it is imported or in ModelNew()")
+                    "must ask for the same one in every process, when it is imported, in ModelNew() or in the "
+                    "first call of forward()")
             if key in self.modules:
                 return self.modules[key]
             path = os.path.join(self.folder, "extensions", key + ".so")
@@ -412,6 +414,36 @@ def keep_answers(path, may_compile):
     subprocess.check_output = check_output
 
 
+# torch.compile finds again what it made for the same module, shapes and GPU. It writes beside that while it
+# looks, so a child that may not compile works on a copy. Each shape is compiled for itself, whatever came
+# before it, as at the first shape of a process. CUDA graphs are captured one by one: the trees of them that torch
+# has want to look into torch's own allocator.
+def prepare_inductor(folder, may_compile):
+    import shutil
+    if not may_compile:
+        own = os.path.join(os.getcwd(), "inductor")
+        with contextlib.suppress(OSError, shutil.Error):  # what lies there may be anything
+            shutil.copytree(folder, own, symlinks=True)
+        folder = own
+    os.environ.update(TORCHINDUCTOR_CACHE_DIR=folder, TORCHINDUCTOR_COMPILE_THREADS="1")
+    # Before anybody waits for this child: that takes seconds.
+    import torch._dynamo
+    import torch._inductor.compile_fx
+    if not may_compile:  # some are told where the first copy lies, and note their fastest choice there
+        write = torch._inductor.codecache.write_atomic
+
+        def write_where_it_can(*arguments, **named):
+            with contextlib.suppress(OSError):
+                write(*arguments, **named)
+
+        torch._inductor.codecache.write_atomic = write_where_it_can
+    for config, name, value in ((torch._dynamo.config, "automatic_dynamic_shapes", False),
+                                (torch._dynamo.config, "recompile_limit", 64),
+                                (torch._inductor.config.triton, "cudagraph_trees", False)):
+        if hasattr(config, name):
+            setattr(config, name, value)
+
+
 # Python's speed hangs on where its memory lies, by some per cent. The two sides of a pair lie at the same
 # addresses, where the system allows it: this program starts once more without random ones. Above its stack
 # lie its arguments and its environment, so they are made equally long in all children. (As they came, one
@@ -506,7 +538,10 @@ def main():
         torch.cuda.memory.change_current_allocator(
             torch.cuda.memory.CUDAPluggableAllocator(library, "warpsmith_allocate", "warpsmith_release"))
     if kept := os.environ.get("WARPSMITH_KEPT"):
-        keep_answers(os.path.join(kept, "answers.json"), "WARPSMITH_MAY_COMPILE" in os.environ)
+        may_compile, inductor = "WARPSMITH_MAY_COMPILE" in os.environ, os.path.join(kept, "inductor")
+        keep_answers(os.path.join(kept, "answers.json"), may_compile)
+        if os.path.isdir(inductor):
+            prepare_inductor(inductor, may_compile)
     gc.disable()  # no pause in a timed row
     server = Server(library, device, candidate)
     hooks = Hooks(OPEN(server.open), LOAD(server.load), PREPARE(server.prepare), CALL(server.call),

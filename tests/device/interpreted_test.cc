@@ -437,6 +437,36 @@ TEST_F(InterpretedChild, TritonFindsWhatItHasCompiled) {
   EXPECT_TRUE(right(0) && right(1));
 }
 
+// (Which instructions the processor has, torch asks in processes; without them it asks for none.)
+TEST_F(InterpretedChild, TorchCompileFindsWhatItHasCompiled) {
+  const std::string model =
+      "import torch, torch._inductor.config as config, torch._inductor.cpu_vec_isa as instructions\n"
+      "instructions.valid_vec_isa_list, config.cpp_cache_precompile_headers = lambda: [], False\n"
+      "@torch.compile\n"
+      "def forward(x, a, n):\n"
+      "  return (x * a).abs() * torch.sign(x * a) + n\n";
+  const TemporaryFolder kept("kept-test");
+  fs::create_directory(kept.path() / "inductor");
+  options_.interpreter->kept = kept.path();
+  options_.interpreter->may_compile = true;
+  options_.call_timeout_s = 120;
+  const ExtensionRun first = tried(model);
+  for (const char* missing : {"InvalidCxxCompiler", "CppCompileError"})
+    if (first.detail.find(missing) != std::string::npos) GTEST_SKIP() << first.detail;
+  ASSERT_EQ(first.verdict, Verdict::kOk) << first.detail;
+  EXPECT_TRUE(right(0) && right(1));
+  EXPECT_TRUE(fs::exists(kept.path() / "inductor/fxgraph"));
+  options_.interpreter->may_compile = false;
+  const ExtensionRun second = tried(model);
+  EXPECT_EQ(second.verdict, Verdict::kOk) << second.detail;
+  EXPECT_TRUE(right(0) && right(1));
+  // What was not compiled is not compiled there, and nobody is told that it was.
+  options_.call_timeout_s = 20;
+  EXPECT_NE(tried("import torch\n@torch.compile\ndef forward(x, a, n):\n  return x * a + n + 0 * x.exp()\n")
+                .verdict,
+            Verdict::kOk);
+}
+
 TEST_F(InterpretedChild, WithoutTorchItSaysSo) {
   options_.interpreter->command = {"/usr/bin/python3"};
   if (!fs::exists("/usr/bin/python3")) GTEST_SKIP() << "no python3 of the system";

@@ -108,6 +108,13 @@ bool gained_nothing(const Outcome& trick, const Outcome& twin, double most, std:
   return gain <= most;
 }
 
+// Python's words for a mistake in a trick itself: such a one tries nothing any more.
+bool is_own_mistake(const Outcome& trick) {
+  for (const char* kind : {"AssertionError", "AttributeError", "NameError", "TypeError", "IndexError"})
+    if (trick.detail.starts_with(kind)) return true;
+  return false;
+}
+
 void print_row(const char* word, const Program& program, const Outcome& outcome, const std::string& more) {
   std::printf("%-7s %-32s %-19s %s%s%s\n", word, program.name.c_str(), outcome.verdict.c_str(),
               outcome.detail.c_str(), more.empty() ? "" : "; ", more.c_str());
@@ -128,6 +135,9 @@ Count measure_tricks(const std::vector<Program>& tricks, const std::vector<Progr
     if (!outcome.allowed) {
       ++count.missed;
       print_row("MISSED", trick, outcome, "");
+    } else if (is_own_mistake(outcome)) {
+      ++count.missed;
+      print_row("BROKEN", trick, outcome, "the trick itself is to be mended");
     } else if (outcome.verdict == to_string(Verdict::kUnstable)) {
       ++count.in_vain;
       print_row("in vain", trick, outcome, "no score");

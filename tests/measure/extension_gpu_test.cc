@@ -167,5 +167,21 @@ TEST_F(PythonOnGpu, AKernelInTritonIsTimed) {
   EXPECT_GT(m.seconds, m.gpu_held_s.value_or(0) + 1) << "what was compiled is not held against the GPU";
 }
 
+// So does torch.compile, in each of its modes, at each of the task's shapes.
+TEST_F(PythonOnGpu, WhatTorchCompilesIsTimed) {
+  for (const std::string mode : {"default", "reduce-overhead", "max-autotune"}) {
+    const Measurement m = measure(
+        "import torch\nclass ModelNew(torch.nn.Module):\n  def __init__(self):\n    super().__init__()\n"
+        "    self.work = torch.compile(torch.nn.functional.gelu, mode='" +
+        mode + "')\n  def forward(self, x):\n    return self.work(x)\n");
+    if (m.detail.find("No module named 'triton'") != std::string::npos) GTEST_SKIP() << m.detail;
+    ASSERT_EQ(m.verdict, Verdict::kOk) << mode << ": " << m.detail;
+    EXPECT_GT(m.speedup, 0.1) << mode;
+    EXPECT_EQ(m.own_share, 0.0) << "torch wrote the kernel; " << m.clock.at("kernels");
+    std::printf("%s: %.2fx, held %.2f s of %.2f s: %s\n", mode.c_str(), m.speedup, m.gpu_held_s.value_or(0),
+                m.seconds, m.clock.at("held_s").c_str());
+  }
+}
+
 }  // namespace
 }  // namespace warpsmith::measure

@@ -471,6 +471,51 @@ constexpr const char* kPlainSource =
     "    return load_inline(name='plain', cpp_sources=sources, no_implicit_headers=True, verbose=True,\n"
     "                       extra_cflags=['-O1', '-march=native'])\n";
 
+// Names of the extensions that were built.
+std::vector<std::string> extensions_in(const fs::path& zip) {
+  const Json index = parse_json(contents(zip).at("index.json").get<std::string>(), "index");
+  std::vector<std::string> names;
+  for (const auto& [key, name] : index.at("extensions").items()) names.push_back(name);
+  return names;
+}
+
+// The module asks for them when it is first called: it is, with tensors that have no values.
+TEST_F(PythonCompiler, WhatForwardBuildsIsBuilt) {
+  if (!has_builders()) GTEST_SKIP() << "nvcc, a host compiler or ninja is not here";
+  const std::string model = std::string(kPlainSource) +
+                            "class ModelNew(torch.nn.Module):\n"
+                            "    def __init__(self):\n"
+                            "        super().__init__()\n"
+                            "        self.layer, self.plain = torch.nn.Linear(3, 2), None\n"
+                            "    def forward(self, x):\n"
+                            "        x = self.layer(x)\n"
+                            "        if not x.is_cuda or x.shape != (8, 2):\n"
+                            "            return x\n"
+                            "        self.plain = self.plain or make()\n"
+                            "        y = self.plain.twice(x.float())\n"
+                            "        return y if y.sum().item() > 0 else x\n";
+  task_.timing = {{}};
+  task_.inputs.emplace_back();
+  task_.inputs[0].shape = {task::Expression::parse("8"), task::Expression::parse("3")};
+  const CompileResult own = compile(model);
+  ASSERT_EQ(own.verdict, Verdict::kOk) << own.log;
+  EXPECT_THAT(extensions_in(own.binary), ElementsAre("plain"));
+  task_ = task::Task();
+  task_.module =
+      "import torch\ndef get_init_inputs():\n    return []\n"
+      "def get_inputs():\n    return [torch.rand(8, 3)]\n";
+  const CompileResult module = compile(model);
+  ASSERT_EQ(module.verdict, Verdict::kOk) << module.log;
+  EXPECT_THAT(extensions_in(module.binary), ElementsAre("plain"));
+  // A mistake in it is found where the module is compiled.
+  const CompileResult wrong =
+      compile(std::string(kPlainSource) +
+              "def forward(*x):\n    return load_inline('wrong', HEAD + '\\nint f() { return y; }', "
+              "no_implicit_headers=True)\n");
+  EXPECT_EQ(wrong.verdict, Verdict::kCompileError);
+  EXPECT_THAT(wrong.log, HasSubstr("'y' was not declared"));
+}
+
 // Without torch's headers that is quick.
 TEST_F(PythonCompiler, ExtensionsOfCppAloneAndOfFiles) {
   if (!has_builders()) GTEST_SKIP() << "nvcc, a host compiler or ninja is not here";
@@ -490,12 +535,9 @@ TEST_F(PythonCompiler, ExtensionsOfCppAloneAndOfFiles) {
   ASSERT_EQ(made.verdict, Verdict::kOk) << made.log;
   const Json zip = contents(made.binary);
   const Json index = parse_json(zip.at("index.json").get<std::string>(), "index");
-  std::vector<std::string> names;
-  for (const auto& [key, name] : index.at("extensions").items()) {
-    names.push_back(name);
+  for (const auto& [key, name] : index.at("extensions").items())
     EXPECT_TRUE(zip.contains("extensions/" + key + ".so"));
-  }
-  EXPECT_THAT(names, ::testing::UnorderedElementsAre("plain", "other"));
+  EXPECT_THAT(extensions_in(made.binary), ::testing::UnorderedElementsAre("plain", "other"));
   EXPECT_TRUE(compile(candidate_of(files)).cached);
 }
 

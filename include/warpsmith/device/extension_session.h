@@ -42,8 +42,9 @@ struct ExtensionInterpreter {
   std::string math = "strict";    // or "torch_default": its flags before the candidate is loaded
   std::string device = "cuda";    // "cpu": host memory stands in for a GPU's, in tests
   std::filesystem::path library;  // empty: warpsmith-interpreted.so, beside this program
-  // Where what is compiled when a candidate first runs (Triton's kernels) is kept; empty: nowhere. A child
-  // that may compile writes there, and may start processes; another one can read it, and may not.
+  // Where what is compiled when a candidate first runs is kept: Triton's kernels and, if it has a folder
+  // `inductor`, those of torch.compile. Empty: nowhere. A child that may compile writes there, and may start
+  // processes; another one can read it, and may not.
   std::filesystem::path kept;
   bool may_compile = false;
 };

@@ -38,6 +38,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kGpuStartSeconds = 60;    // a busy driver takes long to open a GPU
 constexpr double kAnyContext = -1;         // ExtensionGpu::open()
 constexpr double kPrepareSeconds = 60;     // also of loading: constructors, and CUDA's own start
+constexpr double kCuptiSeconds = 3;        // its start, within the traced call
 constexpr double kLivenessSeconds = 0.01;  // how often a wait looks whether the child lives
 constexpr double kSpinSeconds = 100e-3;  // longer than a timed row: being woken takes longer than it scatters
 constexpr int kMostPatience = 4;
@@ -380,8 +381,7 @@ ExtensionRun ExtensionSession::trace(int set, std::vector<ExtensionKernel>* kern
   State& s = *state_;
   if (set < 0 || set >= s.sets) throw Error("trace() of a set that was not prepared");
   s.control->first_set = static_cast<std::uint32_t>(set);
-  s.called = false;  // CUPTI starts in it
-  const ExtensionRun run = s.request(ExtensionCommand::kTrace, s.patience(1));
+  const ExtensionRun run = s.request(ExtensionCommand::kTrace, s.options.call_timeout_s + kCuptiSeconds);
   std::string text(kExtensionKernelBytes, '\0');
   std::memcpy(text.data(), s.control->kernels, text.size());
   *kernels = run.verdict == Verdict::kOk ? parse_kernels(text.c_str()) : std::vector<ExtensionKernel>();

@@ -48,6 +48,8 @@ constexpr double kAgreement = 1.03;       // baseline in the pair against alone
 constexpr double kSlowest = 1000;         // times the reference
 constexpr double kShortestTimeout = 0.5;  // seconds
 constexpr double kCompileSeconds = 120;
+// On top of a task's memory where torch.compile tries kernels: it empties the GPU's cache between them.
+constexpr std::uint64_t kTrialBytes = 512ull << 20;
 constexpr double kPythonFirstCall = 30;  // seconds: torch loads libraries when they are first asked for
 
 // What a clock that hangs on the host can give: buckets by their medians, and a score as long as its interval
@@ -64,6 +66,22 @@ stats::Protocol by_host_clock(stats::Protocol protocol) {
 bool mentions(const Candidate& candidate, std::string_view word) {
   return std::any_of(candidate.files.begin(), candidate.files.end(),
                      [&](const SourceFile& file) { return file.content.find(word) != std::string::npos; });
+}
+
+// As torch's function, or as a module's method; regular expressions have one of that name as well.
+bool calls_compile(const SourceFile& file) {
+  constexpr std::string_view kCall = ".compile(", kOther = "re";
+  const std::string_view text = file.content;
+  for (std::size_t at = text.find(kCall); at != text.npos; at = text.find(kCall, at + 1))
+    if (!text.substr(0, at).ends_with(kOther)) return true;
+  return false;
+}
+
+bool mentions_torch_compile(const Candidate& candidate) {
+  const std::vector<SourceFile>& files = candidate.files;
+  return std::any_of(files.begin(), files.end(), calls_compile) || mentions(candidate, "torch.compile") ||
+         mentions(candidate, "import compile") || mentions(candidate, "_dynamo") ||
+         mentions(candidate, "_inductor");
 }
 
 // The task's reference does not run as a program of Python.
@@ -577,19 +595,21 @@ Ran ExtensionMeasurer::compile_at_first_run(const task::Task& task, const Candid
                                             const fs::path& binary) {
   State& s = *state_;
   s.kept.reset();
-  if (candidate.tier != Tier::kPython || !mentions(candidate, "triton")) return {};
+  if (candidate.tier != Tier::kPython) return {};
+  const bool inductor = mentions_torch_compile(candidate);
+  if (!inductor && !mentions(candidate, "triton")) return {};
   device::ExtensionOptions o = s.options;
   o.binary = binary;
   o.interpreter = State::interpreter_for(task::under_math(task, s.settings.math));
   if (!o.interpreter) return {};
   if (s.level != process::SandboxLevel::kNone && !process::keeps_signals_inside(s.level))
     return {Verdict::kUnsupported,
-            "the sandbox of this machine does not keep signals inside, and Triton's compilers are processes",
-            0};
+            "the sandbox of this machine does not keep signals inside, and compilers are processes", 0};
   s.kept.emplace("kept");
+  if (inductor) fs::create_directory(s.kept->path() / "inductor");  // src/python/candidate.py looks for it
   o.interpreter->kept = s.kept->path();
   o.interpreter->may_compile = true;
-  o.arena_bytes = task.memory_bytes;
+  o.arena_bytes = task.memory_bytes + (inductor ? kTrialBytes : 0);
   o.first_call_s = kCompileSeconds;
   o.call_timeout_s = s.settings.call_timeout_s;
   ExtensionCandidate first(s.harness, task, device::ExtensionSession(o));

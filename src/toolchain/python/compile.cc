@@ -169,7 +169,7 @@ void compile_module(const Candidate& candidate, const task::Task& task, const Gp
                     Output& output) {
   write_python_sources(candidate, task.module, folders);
   try_python(target, folders, options, least);
-  const PythonRun run = build_python(candidate, target, folders, options, least);
+  const PythonRun run = build_python(candidate, task, target, folders, options, least);
   check_room(run.output, folders.ours);
   const std::optional<BuildReport> report = run.report ? read_report(*run.report) : std::nullopt;
   if (!report) {
@@ -200,7 +200,8 @@ CompileResult compile_python(const Candidate& candidate, const task::Task& task,
                              const CompileOptions& options, const PythonLimits& least) {
   const auto refuse = [&] { return refuse_module(candidate, task); };
   const auto key = [&](const std::string& name) {
-    return hosted_key(python_toolchain_id(), candidate, task, name);
+    const std::string inputs = task.module.empty() ? forward_inputs(task).dump() : "";
+    return hosted_key(python_toolchain_id() + inputs, candidate, task, name);
   };
   const auto compile = [&](const fs::path& ours, std::vector<Output>& outputs) {
     const Scratch theirs(options.cache);

@@ -5,7 +5,9 @@
 #       ORDER.json:
 #                            {"files": [paths below source/, the module first], "gencode", "arch_list",
 #                                "capability": [9, 0], "lacks",
-#                             "own_s", "task_module": path of a task that is a module, or ""}
+#                             "own_s", "task_module": path of a task that is a module, or "",
+#                             "inputs": [{"dtype": "float32", "shape": [8, 3]} or a number, in forward()'s order;
+#                                 of a task that is a module it is get_inputs() that counts]}
 #                          It prints one JSON object on stderr, and nothing else:
 #                            {"outcome": "ok" | "error" | "unsupported" | "timeout" | "broken" (it is
 #                                python3's fault),
@@ -123,6 +125,9 @@ class Places:
             with open(os.path.join(source, path), encoding="utf-8", errors="replace") as file:
                 self.texts[path] = file.read()
 
+    def mention(self, word):
+        return any(word in text for text in self.texts.values())
+
     def own(self, path):
         """The candidate's name of a file, or None."""
         name = os.path.relpath(os.path.realpath(path), os.path.realpath(self.source))
@@ -192,6 +197,7 @@ class Builder:
         self.report = {"outcome": "ok", "log": "", "compiler_log": "", "extensions": {}, "libraries": []}
         self.lacking = False
         self.failed = None  # the exception of the last build that failed
+        self.stands_in = False  # what is built from now on is not given to the candidate
 
     def install(self):
         from torch.utils import cpp_extension
@@ -255,8 +261,8 @@ class Builder:
         finally:
             start_own_time()
         self.note(key, folder)
-        self.built[key] = made
-        return made
+        self.built[key] = StandIn() if self.stands_in else made
+        return self.built[key]
 
     def for_target(self, flags):
         """nvcc's options with the target's architecture alone: code for another one would not run, and
@@ -337,6 +343,24 @@ class WithoutDriver:
         def call(*_, **__):
             raise RuntimeError("No CUDA GPUs are available: " + name +
                                " cannot be called while it is compiled")
+
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return call
+
+
+class StandIn:
+    """An extension that was built within forward(), which runs on tensors without values: its functions give
+    back the first tensor that they get."""
+
+    def __getattr__(self, name):
+        import torch
+
+        def call(*positional, **named):
+            for value in (*positional, *named.values()):
+                if isinstance(value, torch.Tensor):
+                    return torch.empty_like(value)
+            raise RuntimeError("No CUDA GPUs are available: " + name + " got no tensor")
 
         if name.startswith("__"):
             raise AttributeError(name)
@@ -425,11 +449,39 @@ def make_without_values(order, model, builder):
     task_module = load_task_module(order["task_module"])
     try:
         with torch.device("meta"):
-            seeded_model(task_module, model)
+            return seeded_model(task_module, model)
     except Exception:
         if builder.failed is not None:
             raise
-        seeded_model(task_module, model)
+        return seeded_model(task_module, model)
+
+
+def run_without_values(order, forward, builder):
+    """Calls forward() once, as far as that gets, for what it builds: torch's fake tensors have no memory, and
+    say that they lie on the GPU."""
+    import torch
+    from torch._subclasses import fake_tensor
+
+    fake_tensor.init_gpu_context = lambda *_: None  # it would look for the GPU that is pretended
+
+    def inputs():
+        if order["task_module"]:
+            return load_task_module(order["task_module"]).get_inputs()
+        return [
+            torch.empty(one["shape"], dtype=getattr(torch, one["dtype"])) if isinstance(one, dict) else one
+            for one in order["inputs"]
+        ]
+
+    builder.stands_in = True
+    try:
+        fake = fake_tensor.FakeTensorMode(allow_non_fake_inputs=True)
+        with torch.no_grad(), fake, torch.device("cuda"):
+            if isinstance(forward, torch.nn.Module):
+                forward.to_empty(device="cuda")
+            forward(*inputs())
+    except Exception:
+        if builder.failed is not None:
+            raise
 
 
 def pretend_gpu(order):
@@ -469,11 +521,13 @@ def run_candidate(order, scratch, builder, places):
     sys.modules["model"] = module
     spec.loader.exec_module(module)
     model = getattr(module, "ModelNew", None)
-    if model is not None and order["task_module"]:
-        make_without_values(order, model, builder)
-    elif model is not None:
-        model()
-    elif not callable(getattr(module, "forward", None)):
+    forward = getattr(module, "forward", None)
+    if model is not None:
+        forward = make_without_values(order, model, builder) if order["task_module"] else model()
+    if callable(forward):
+        if not builder.built and places.mention("load"):
+            run_without_values(order, forward, builder)
+    else:
         builder.report["outcome"] = "error"
         builder.report["log"] += line_of((order["files"][0], 1, 1),
                                          "neither a class `ModelNew` nor a function `forward` is defined")

@@ -142,8 +142,20 @@ void write_python_sources(const Candidate& candidate, const std::string& task_mo
     }
 }
 
-PythonRun build_python(const Candidate& candidate, const GpuTarget& target, const PythonFolders& folders,
-                       const CompileOptions& options, const PythonLimits& least) {
+Json forward_inputs(const task::Task& task) {
+  Json inputs = Json::array();
+  if (task.timing.empty()) return inputs;
+  const task::Dims& dims = task.timing.front();
+  for (const task::TensorSpec& input : task.inputs)
+    inputs.push_back({{"dtype", task::to_string(input.dtype)}, {"shape", task::shape_at(input, dims)}});
+  for (const task::ScalarSpec& scalar : task.scalars)
+    inputs.push_back(scalar.is_float ? Json(scalar.value) : Json(static_cast<std::int64_t>(scalar.value)));
+  return inputs;
+}
+
+PythonRun build_python(const Candidate& candidate, const task::Task& task, const GpuTarget& target,
+                       const PythonFolders& folders, const CompileOptions& options,
+                       const PythonLimits& least) {
   const PythonHere here = python_here();
   PythonRun run;
   run.limit_s = std::max(options.timeout_s, least.whole_s);
@@ -156,6 +168,7 @@ PythonRun build_python(const Candidate& candidate, const GpuTarget& target, cons
                                 {"capability", {target.major, target.minor}},
                                 {"lacks", here.extension},
                                 {"task_module", is_module ? (ours / kTaskModule).string() : ""},
+                                {"inputs", is_module ? Json::array() : forward_inputs(task)},
                                 {"own_s", own_s}}
                                .dump());
   static_cast<CompilerRun&>(run) =

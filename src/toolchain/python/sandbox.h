@@ -10,6 +10,7 @@
 #include "here.h"
 #include "warpsmith/base/json.h"
 #include "warpsmith/records/candidate.h"
+#include "warpsmith/task/task.h"
 #include "warpsmith/toolchain/gpu.h"
 #include "warpsmith/toolchain/python.h"
 
@@ -36,8 +37,13 @@ struct PythonRun : CompilerRun {
   double limit_s = 0;
   std::optional<Json> report;  // kDone: what src/toolchain/python/compile.py prints; nothing where it is none
 };
-PythonRun build_python(const Candidate& candidate, const GpuTarget& target, const PythonFolders& folders,
-                       const CompileOptions& options, const PythonLimits& least);
+PythonRun build_python(const Candidate& candidate, const task::Task& task, const GpuTarget& target,
+                       const PythonFolders& folders, const CompileOptions& options,
+                       const PythonLimits& least);
+
+// What forward() gets at the task's first timing shape, tensors as {"dtype", "shape"}, then numbers: what is
+// built in it may hang on them.
+Json forward_inputs(const task::Task& task);
 
 // Makes candidate.zip in `folders.ours`, and beside it lie the shared objects in it as <key>.so, but for very
 // large ones; `index`: what index.json is to hold. Empty, or what is wrong with

@@ -21,7 +21,7 @@ def words_of_the_harness():
 WORDS = words_of_the_harness()
 PROTOCOL, REQUEST, READY, ARM, GO, COMMAND, FIRST, COUNT = 0, 2, 3, 4, 6, 11, 12, 13
 TIME = 4
-assert WORDS is None or WORDS[PROTOCOL] == 8  # src/device/extension/protocol.h
+assert WORDS is None or WORDS[PROTOCOL] == 9  # src/device/extension/protocol.h
 row = last = 0
 
 
