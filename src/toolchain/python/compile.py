@@ -525,7 +525,7 @@ def run_candidate(order, scratch, builder, places):
     if model is not None:
         forward = make_without_values(order, model, builder) if order["task_module"] else model()
     if callable(forward):
-        if not builder.built and places.mention("load"):
+        if not builder.built and places.mention("cpp_extension"):
             run_without_values(order, forward, builder)
     else:
         builder.report["outcome"] = "error"
