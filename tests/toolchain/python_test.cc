@@ -507,6 +507,11 @@ TEST_F(PythonCompiler, WhatForwardBuildsIsBuilt) {
   const CompileResult module = compile(model);
   ASSERT_EQ(module.verdict, Verdict::kOk) << module.log;
   EXPECT_THAT(extensions_in(module.binary), ElementsAre("plain"));
+  // What it does then is no verdict.
+  const CompileResult ends =
+      compile(std::string(kPlainSource) + "def forward(*x):\n    make()\n    raise SystemExit(3)\n");
+  ASSERT_EQ(ends.verdict, Verdict::kOk) << ends.log;
+  EXPECT_THAT(extensions_in(ends.binary), ElementsAre("plain"));
   // A mistake in it is found where the module is compiled.
   const CompileResult wrong =
       compile(std::string(kPlainSource) +
@@ -555,6 +560,12 @@ TEST_F(PythonCompiler, MistakesInExtensions) {
   EXPECT_EQ(r.verdict, Verdict::kOk) << r.log;
   EXPECT_THAT(r.log, HasSubstr("an extension failed to build"));
   EXPECT_EQ(contents(r.binary).size(), 2u);
+  // So does one that asks for it when it is called, whatever comes of the call.
+  r = compile(source +
+              "def forward(*x):\n    try:\n        make()\n    except Exception:\n        pass\n"
+              "    import nothing_of_this_name\n");
+  EXPECT_EQ(r.verdict, Verdict::kOk) << r.log;
+  EXPECT_THAT(r.log, HasSubstr("an extension failed to build"));
   // An option that is none is told of the call.
   source = kPlainSource;
   source.replace(source.find("'-O1'"), 5, "'-fnone'");

@@ -205,6 +205,15 @@ class Builder:
         for name in ("load", "load_inline"):
             setattr(cpp_extension, name, self.in_place_of(name, getattr(cpp_extension, name)))
 
+    def fails_in(self, error):
+        """Whether the exception is the last failed build's, also where the candidate has put another one
+        around it."""
+        for _ in range(8):
+            if error is None or error is self.failed:
+                break
+            error = error.__cause__ or error.__context__
+        return error is not None and error is self.failed
+
     def in_place_of(self, kind, real):
         import functools
         import inspect
@@ -479,8 +488,10 @@ def run_without_values(order, forward, builder):
             if isinstance(forward, torch.nn.Module):
                 forward.to_empty(device="cuda")
             forward(*inputs())
-    except Exception:
-        if builder.failed is not None:
+    except Lacking:
+        raise
+    except BaseException as error:  # a module may end its process where it finds no values
+        if builder.fails_in(error):
             raise
 
 
@@ -525,7 +536,7 @@ def run_candidate(order, scratch, builder, places):
     if model is not None:
         forward = make_without_values(order, model, builder) if order["task_module"] else model()
     if callable(forward):
-        if not builder.built and places.mention("cpp_extension"):
+        if not builder.built and builder.failed is None and places.mention("cpp_extension"):
             run_without_values(order, forward, builder)
     else:
         builder.report["outcome"] = "error"
@@ -546,12 +557,7 @@ def judge(error, order, scratch, builder, places):
     report["outcome"] = "error"
     if place is None:
         place = (order["files"][0], class_line(places, order["files"][0]), 1)
-    builds = error
-    for _ in range(8):  # also where the candidate has put another exception around it
-        if builds is None or builds is builder.failed:
-            break
-        builds = builds.__cause__ or builds.__context__
-    if builder.failed is not None and builds is builder.failed and report["compiler_log"]:
+    if builder.fails_in(error) and report["compiler_log"]:
         return  # the compilers' words say it better
     report["compiler_log"] = ""
     report["log"] += line_of(place, words_of(error, scratch))
